@@ -100,6 +100,11 @@
 #'
 #' `R_PROFILE_AGENT_SPOOL` is the default of `spool`.
 #'
+#' @section Lines of packages:
+#' Functions without source references have positions in their byte code, unless profiles are sent to a server: files such as
+#' `<bytecode: 994122ed43c5ff49>`. [add_source_text()] replaces them by lines of the deparsed functions, in a session with the
+#' same version of R in which the packages are loaded. With the option `profile.deparsed_lines = 0`, there are none.
+#'
 #' @param to Where to send profiles: the URL of a server, the path of a folder, a function, or `NULL` to use
 #'   environment variables. See *Where profiles go*.
 #' @param ... Must be empty.
@@ -212,6 +217,8 @@ start_agent <- function(
 
 # `give`: the user's function that receives the chunks.
 run_agent <- function(settings, method, memory, give, call) {
+  # Servers cannot look up their lines, see R/code-lines.R.
+  settings$positions <- settings$kind != "forward" && most_deparsed_lines(call) > 0
   method <- start_sampling(settings, method, call)
   agent$run <- list(
     pid = Sys.getpid(), since = Sys.time(), until = NULL, to = settings$shown, clock = settings$clock,

@@ -51,6 +51,7 @@ with_children <- function(x, recorded, frames, duration, clock, call) {
   }
   all <- bind_profiles(c(parts[lengths(parts) > 0], own_profiles(recorded)), call)
   all <- join_allocations_of_others(all, recorded$allocations$workers, call)
+  all <- with_lines_of_code(all, call)
   say_without_allocations(all)
   # The helper is a part of the session.
   if (is_marked) mark_session(all) else all

@@ -125,10 +125,10 @@ variables_of_hook <- function(recording) {
 }
 
 # With `threshold`, workers also record the vectors that they allocate.
-helper_settings <- function(interval, clock, native, children = TRUE, threshold = NULL) {
+helper_settings <- function(interval, clock, native, children = TRUE, threshold = NULL, positions = TRUE) {
   list(
     interval = as.numeric(interval), seconds = Inf, clock = clock, children = children, pause = TRUE, native = native,
-    threshold = threshold
+    threshold = threshold, positions = positions && most_deparsed_lines(NULL) > 0
   )
 }
 

@@ -70,6 +70,10 @@ rust_lines_compared <- function(original, copy, closures) .Call(wrap__rust_lines
 
 rust_lines_read <- function(input, memory, lines, lazy) .Call(wrap__rust_lines_read, input, memory, lines, lazy)
 
+rust_codes_find <- function(functions, files) .Call(wrap__rust_codes_find, functions, files)
+
+rust_codes_lines <- function(original, copy, closures, files, positions) .Call(wrap__rust_codes_lines, original, copy, closures, files, positions)
+
 rust_native_check <- function(settings) .Call(wrap__rust_native_check, settings)
 
 rust_native_block <- function(on) .Call(wrap__rust_native_block, on)

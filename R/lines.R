@@ -20,16 +20,25 @@ the$recompiled <- new.env(parent = emptyenv())
 # Whether positions in byte code can be recorded: R's variables are known that contain them.
 can_record_positions <- function() {
   if (is.null(the$has_positions)) {
-    the$has_positions <- is_live_platform() && tryCatch(
-      {
-        rust(rust_lines_look(), NULL)
-        rust(rust_lines_find(), NULL)
-      },
-      profile_error = function(error) FALSE
-    )
+    the$has_positions <- is_live_platform() && tryCatch(found_positions(), profile_error = function(error) FALSE)
   }
   the$has_positions
 }
+
+# Looks at these variables at several depths of the C stack. Other variables of R may still refer to where an earlier call
+# was on the stack, and look the same at one depth.
+found_positions <- function(most = 4) {
+  rust(rust_lines_look(), NULL)
+  for (depth in seq_len(most)) {
+    if (rust(deeper(depth), NULL)) {
+      return(TRUE)
+    }
+  }
+  FALSE
+}
+
+# `do.call()` calls another interpreter of byte code, which has its own variables on the stack.
+deeper <- function(depth) if (depth == 0) rust_lines_find() else do.call(deeper, list(depth - 1))
 
 # Ends the run of the sampler, whose signal must be blocked. Returns list(lines, text, skipped): the lines of recorded
 # positions for the core, the table `.source_text` of their functions, and the number of functions that were left out,
@@ -126,6 +135,30 @@ with_deparsed_text <- function(x, found) {
   x
 }
 
+# Keeps why lines of packages are missing, see `start_with_sampler()`.
+with_missing_lines <- function(x, missing) {
+  if (isTRUE(nzchar(missing)) && !is.na(missing) && nrow(x$sources) > 0) {
+    rows <- tibble::tibble(
+      source_id = x$sources$source_id[[1]], key = paste0("profile.missing.", names(missing)), value = unname(missing),
+      type = "string", unit = NA_character_
+    )
+    x$.source_attributes <- vctrs::vec_rbind(x$.source_attributes, rows)
+  }
+  x
+}
+
+# What lines of packages, and titles, are missing for, as a note; NULL if they are not.
+note_of_missing_lines <- function(x) {
+  about <- x$.source_attributes
+  value <- function(key) unique(about$value[about$key %in% key])
+  c(
+    vapply(value("profile.missing.sampler"), function(why) {
+      paste("Without lines of packages, and names of loaded packages, since only R's profiler could record:", why)
+    }, "", USE.NAMES = FALSE),
+    vapply(value("profile.missing.positions"), function(why) paste("Without lines of packages:", why), "", USE.NAMES = FALSE)
+  )
+}
+
 # The number of functions whose lines were not looked up.
 functions_without_lines <- function(x) {
   about <- x$.source_attributes
@@ -133,8 +166,8 @@ functions_without_lines <- function(x) {
   sum(suppressWarnings(as.numeric(values)), na.rm = TRUE)
 }
 
-# Whether files are texts of functions in packages, such as `<stats::lm>`. The core has the same rule
+# Whether files are texts of functions in packages, such as `<stats::lm>`, or stand for byte code. The core has the same rule
 # (model/deparsed.rs).
 is_deparsed_package <- function(file) {
-  grepl("^<[a-zA-Z][a-zA-Z0-9.]*::.+>$", file, useBytes = TRUE)
+  grepl("^<[a-zA-Z][a-zA-Z0-9.]*::.+>$", file, useBytes = TRUE) | is_byte_code(file)
 }

@@ -217,6 +217,7 @@ start_run <- function(path, options, call) {
     # The number of closures on the stack: this function, its callers, and the wrapper of the entry point.
     closures = sys.nframe() + 1L, call = call
   )
+  run$missing <- missing_positions(settings, options, call)
   started <- FALSE
   on.exit(if (!started) resume_agent())
   pause_agent()
@@ -269,6 +270,13 @@ sampler_settings <- function(path, native, lines, closures, call) {
   )
 }
 
+# Why no positions are recorded, although they are wanted, as a text with the name `positions`.
+missing_positions <- function(settings, options, call) {
+  if (options$line.profiling && most_deparsed_lines(call) > 0 && !settings$positions) {
+    c(positions = "the variables in which this R keeps positions in byte code were not found.")
+  }
+}
+
 # Returns list(profile, path, losses, error). With `write`, the core also writes the profile to the file: `losses` lists
 # what the file could not store, and `error` is the reason if it cannot be written.
 stop_run <- function(call, write) {
@@ -307,7 +315,7 @@ stop_run <- function(call, write) {
   }
   warn_problems(result$counts, "The profile", call)
   profile <- with_deparsed_text(new_profile_data(result$tables, "2.0"), found)
-  profile <- mark_session(with_spans(profile, spans, call))
+  profile <- mark_session(with_missing_lines(with_spans(profile, spans, call), run$missing))
   # Of a run that ended earlier, the CPU time until then is not known.
   if (state == "on") profile <- with_cpu_time(profile, used)
   profile <- join_allocations(profile, allocations, call)

@@ -43,6 +43,18 @@ is_live_platform <- function() rust(rust_live_platforms(), NULL)$here
 #'
 #' The column `system_name` of `functions` is the name by which it was called.
 #'
+#' @section Lines of packages:
+#' Functions without source references have lines of their deparsed text, as in [record_profile()]: `annotate_lines(x,
+#' "stats::lm")` shows them. The process is not asked to compile anything. Where a function is in its byte code is read with
+#' its stack, and the function of the same name is compiled in this session, if it has the same code: the same instructions,
+#' names, and starts of texts and numbers. So the version of R must be the same. Functions of packages that are part of R have
+#' lines, and those of packages that are loaded in this session: load those that the process uses first. `profile record --pid`
+#' loads them itself.
+#'
+#' There are no lines for functions that are not on the stack under the name of their variable, such as methods of S4 and R6
+#' and the functions that other functions return, and for code that several functions on a stack have. The attribute
+#' `profile.lines.skipped`, and the option `profile.deparsed_lines`, are those of [record_profile()].
+#'
 #' @section CPU time:
 #' Samples are taken at random times, one in each `interval` on average. A sample stands for one interval of real time,
 #' and for one interval of CPU time if the process computes at that moment. So the shares of CPU time are right, apart
@@ -179,7 +191,10 @@ profile_process <- function(
   report <- progress_report("Recording", "iterator")
   # Later, they may have ended.
   folders <- folders_of_processes(pid)
-  recorded <- processes_recorded(pid, seconds, interval, clock, children, call, pause, native, report)
+  recorded <- processes_recorded(
+    pid, seconds, interval, clock, children, call, pause, native, report,
+    positions = most_deparsed_lines(call) > 0
+  )
   others <- recorded$problems$problem != "unread_sample"
   words <- c(
     format_unread(recorded), format_missing_children(recorded), format_kills(recorded$endings),
@@ -191,7 +206,7 @@ profile_process <- function(
       if (nrow(recorded$problems) > 0) c("*" = "See `profile_problems()` for details.")
     ), "profile_warning_incomplete", unread = recorded$unread, problems = recorded$problems, call = call)
   }
-  with_test_labels(with_bill(recorded$profile, recorded), folders, call)
+  with_test_labels(with_lines_of_code(with_bill(recorded$profile, recorded), call), folders, call)
 }
 
 # A list: `profile`; `problems` of stacks, a table of counts; `unread`, the number of stacks that could not be read;
@@ -201,12 +216,12 @@ profile_process <- function(
 # a program other than R, with its name; `was_stopped`, whether the user pressed Ctrl-C; `refused`, a table of processes
 # into which this one may not look; `left_out`, a table of those that were too many; `endings`, see `format_endings()`;
 # `tracks`, what each process did at each tick, see `with_bill()`.
-# `report` is of `progress_report()`.
+# `report` is of `progress_report()`; with `positions`, those in byte code are recorded, see R/code-lines.R.
 processes_recorded <- function(
-    pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL) {
+    pid, seconds, interval, clock, children, call, pause = TRUE, native = FALSE, report = NULL, positions = FALSE) {
   settings <- list(
     interval = as.numeric(interval), seconds = as.numeric(seconds), clock = clock, children = children$any,
-    pause = pause, native = native
+    pause = pause, native = native, positions = positions
   )
   lazy <- lazy_columns(call)
   was_stopped <- FALSE

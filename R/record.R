@@ -56,6 +56,10 @@
 #' Lines of your source files keep their self values: a sample may count for a line of your file, and for a line of a
 #' package further inside.
 #'
+#' Processes that are recorded by `children = TRUE` have such lines for functions that have the same code in this session, see
+#' [profile_process()]. In the process of a script, `profile record` loads the native code of this package, and compiles
+#' functions when the script has ended. If positions could not be recorded, the digest says why.
+#'
 #' Compiling takes about 0.2 ms for each line of text, once in a session. The functions with most samples come first, up to
 #' 4,000 lines for a recording. The attribute `profile.lines.skipped` is the number of other functions, which the digest shows.
 #' The option `profile.deparsed_lines` changes the limit; with 0, no such lines are recorded.
@@ -296,7 +300,7 @@ record_profile <- function(
   # Ends with the folder.
   reader <- if (!is.null(snapshot)) start_reader(folder, call)
   end_helper <- if (children$any) {
-    settings <- helper_settings(interval, clock, native, threshold = if (is_exact) threshold)
+    settings <- helper_settings(interval, clock, native, threshold = if (is_exact) threshold, positions = lines)
     start_helper(children, settings, call, folder)
   }
   started <- Sys.time()
@@ -393,7 +397,8 @@ start_recording <- function(options, folder, call) {
   if (options$line.profiling) {
     options$numfiles <- 1000L
   }
-  has_sampler <- start_with_sampler(path, options, call)
+  missing <- start_with_sampler(path, options, call)
+  has_sampler <- !isTRUE(names(missing) == "sampler")
   if (!has_sampler) start_rprof(path, options, call)
   log_spans(path)
   function() {
@@ -409,7 +414,7 @@ start_recording <- function(options, folder, call) {
     } else {
       read_format(path, "rprof", "2.0", NA_character_, call)
     }
-    mark_session(with_spans(x, spans, call))
+    mark_session(with_missing_lines(with_spans(x, spans, call), missing))
   }
 }
 
@@ -423,10 +428,11 @@ start_rprof <- function(path, options, call) {
 }
 
 # Starts R's profiler and the sampler beside it, which records titles of calls and, with lines, positions in byte code.
-# Returns whether that is possible.
+# Returns why something is missing, if it is: a text with the name `sampler` if it is not running, which is empty on systems
+# that it does not support, and with the name `positions` if it records no positions.
 start_with_sampler <- function(path, options, call) {
   if (!is_live_platform()) {
-    return(FALSE)
+    return(c(sampler = ""))
   }
   # With memory figures R writes a line for each sample, to which the one of the sampler belongs.
   options$memory.profiling <- TRUE
@@ -445,9 +451,9 @@ start_with_sampler <- function(path, options, call) {
     {
       rust(start, call)
       follow_loading()
-      TRUE
+      missing_positions(settings, options, call)
     },
-    profile_error = function(error) FALSE
+    profile_error = function(error) c(sampler = shown_text(conditionMessage(error)))
   )
 }
 
@@ -528,7 +534,9 @@ frames_of_code <- function(x, frames) {
   end <- cumsum(rle(as.integer(rows$sample_id[of_r]))$lengths)
   position <- end - frames + 1L
   found <- of_r[position[position > c(0L, end[-length(end)])]]
-  if (any(x$locations$line[at[found]] > 0)) found
+  # Positions in byte code of this package are no lines of the code.
+  file <- x$functions$filename[match(x$locations$function_id[at[found]], x$functions$function_id)]
+  if (any(x$locations$line[at[found]] > 0 & !is_byte_code(file))) found
 }
 
 # Gives these rows of `sample_locations` a function of this name. Other frames may have the same function or location:

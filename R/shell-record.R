@@ -23,6 +23,7 @@ shell_record <- function(options, values) {
       abort_usage("`--memory` records a script from its start, so it cannot be used with `--pid`.")
     }
     output <- record_target(options, paste0("process-", options$pid))
+    the$is_shell <- TRUE
     x <- profile_process(
       shell_pids(options$pid), shell_number(options, "seconds", 10), interval = interval, clock = clock, native = native,
       children = isTRUE(options$children)
@@ -52,7 +53,9 @@ shell_record <- function(options, values) {
   started <- Sys.time()
   settings <- list(
     interval = interval, clock = clock, event = event, native = native, children = isTRUE(options$children),
-    document = is_document, exact = !is.null(options$memory), peak = peak
+    document = is_document, exact = !is.null(options$memory), peak = peak,
+    positions = is_live_platform() && !native && most_deparsed_lines(rlang::current_env()) > 0,
+    megabytes = 512L, titled = rlang::set_names(as.list(data_model()$titled[c("package", "function")]), c("package", "name"))
   )
   ran <- run_recorded(script, values[-1], folder, settings)
   status <- as.integer(ran$status)
@@ -138,7 +141,7 @@ run_recorded <- function(script, args, folder, settings) {
 
 # Writes code that R evaluates at the start of a process in place of the user's profile.
 write_hook <- function(file, settings) {
-  scripts <- system.file("record", c("user-profile.R", "places.R", "script.R"), package = "profile", mustWork = TRUE)
+  scripts <- system.file("record", c("user-profile.R", "places.R", "lines.R", "script.R"), package = "profile", mustWork = TRUE)
   # R evaluates the hook where only the package base is attached, and nothing of the hook is to be left there.
   code <- c(
     "hook <- new.env(parent = baseenv())", "hook$settings <-", deparse(settings),
@@ -184,6 +187,7 @@ recorded_script <- function(script, folder, started, ended, title, was_killed, s
     suppressWarnings(suppressMessages(requireNamespace(package, quietly = TRUE)))
   }
   x <- with_logged_places(x, places, file, was_killed, call)
+  x <- with_missing_lines(x, c(sampler = hook_lines(folder, "missing")[1]))
   allocations <- read_allocations(folder, call)
   if (!is.null(allocations)) {
     x <- join_allocations(x, with_marked_places(allocations, places, call), call)

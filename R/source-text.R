@@ -14,6 +14,10 @@
 #' - the source references of packages that are loaded and were installed with `--with-keep.source`, and of
 #'   functions in the global environment, for code that was entered in the console or parsed from text.
 #'
+#' - functions of this session that have the same byte code as functions without source references in profiles of the agent,
+#'   see *Lines of packages* in [profile_process()]. Until then, such profiles have files such as
+#'   `<bytecode: 994122ed43c5ff49>`, in place of which they get lines of `<stats::lm>` and its deparsed text.
+#'
 #' Files without a line in the profile are not collected. Text that is neither UTF-8 nor in the encoding of
 #' the locale is read as Latin-1.
 #'
@@ -82,7 +86,8 @@ add_source_text <- function(x, ..., directory = NULL, outside = FALSE) {
   sampled <- rust(rust_summarise(x, NULL, "function"), call)$time
   ended <- end_of_recording(x, sampled)
   # Files in `directory` need no message, since the user has named this folder.
-  with_source_text(x, ended, call, directory, outside, embeds = is.null(directory) || outside)
+  x <- with_source_text(x, ended, call, directory, outside, embeds = is.null(directory) || outside)
+  with_lines_of_code(x, call, keep = TRUE)
 }
 
 # Adds source text to a profile that was checked. `ended`: see end_of_recording(). `embeds`: whether the user will
@@ -99,6 +104,7 @@ with_source_text <- function(x, ended, call, directory = NULL, outside = FALSE, 
 source_text_of <- function(x, ended, call, directory = NULL, outside = FALSE, only = NULL) {
   known <- x$.source_text %||% no_text
   wanted <- setdiff(only %||% files_with_lines(x), c(known$filename, ""))
+  wanted <- wanted[!is_byte_code(wanted)]
   is_own <- is_of_session(x)
   anywhere <- is_own || outside
   files <- text_of_files(wanted, directory, anywhere, ended, call)

@@ -1,10 +1,11 @@
 # Evaluated by R before a script that `profile record` runs (R/shell-record.R), where this package is not loaded: starts
 # R's profiler, and stops it when the process ends. Whatever happens here, the script runs as without it. What the user
-# should know is written to the file `notes` of the recording's folder. places.R is evaluated before.
+# should know is written to the file `notes` of the recording's folder. places.R and lines.R are evaluated before.
 #
 # `settings`: interval, clock, event (NULL for R's default), native, exact (whether each vector is recorded), children,
 # peak (whether snapshots are taken when the memory is highest), folder (of the recording), library (of this package),
-# script, document (whether the script only renders one), collector (the process that reads what was recorded).
+# script, document (whether the script only renders one), collector (the process that reads what was recorded), positions
+# (whether those in byte code are recorded), megabytes and titled (for these).
 
 settings$pid <- Sys.getpid()
 # The file of R's profiler.
@@ -92,7 +93,18 @@ start <- function() {
     do.call(profile$start_profiler, arguments)
   } else {
     recorded <- list(memory.profiling = TRUE, gc.profiling = TRUE, line.profiling = TRUE, numfiles = 1000L)
-    do.call(utils::Rprof, c(arguments, recorded))
+    is_on <- FALSE
+    record <- function() {
+      do.call(utils::Rprof, c(arguments, recorded))
+      is_on <<- TRUE
+    }
+    if (isTRUE(settings$positions)) {
+      tryCatch({
+        prepare_positions()
+        begin_positions(record)
+      }, error = miss_positions)
+    }
+    if (!is_on) record()
   }
   started_at <<- Sys.time()
   cpu_at_start <<- cpu_time()
@@ -124,6 +136,8 @@ start <- function() {
   }
   if (settings$native) {
     tryCatch(save_native(if (!is_whole) seconds), error = function(error) note(conditionMessage(error)))
+  } else if (is_whole && has_positions) {
+    tryCatch(save_with_lines(), error = miss_positions)
   } else if (is_whole) {
     utils::Rprof(NULL)
   }

@@ -300,3 +300,33 @@ test_that("the profiler is as before while positions are recorded", {
   # A recording without lines does not find the last one.
   expect_error(rust(rust_lines_end(creators(), list(), list(), globalenv()), NULL), "Nothing is recorded")
 })
+
+test_that("a recording says why lines of packages are missing", {
+  skip_without_positions()
+  code <- function(f) f(1:2, function(x) tick())
+  note <- function(x) grep("^Note: Without lines of packages", strwrap_notes(format(describe_profile(x))), value = TRUE)
+  strwrap_notes <- function(lines) {
+    lines <- gsub("\n {6}", " ", paste(lines, collapse = "\n"))
+    strsplit(lines, "\n")[[1]]
+  }
+  # More than the address space.
+  x <- withr::with_options(
+    list(profile.recording_mb = .Machine$integer.max),
+    record_profile({ only_given_ticks(); code(lapply) }, interval = 0.9)
+  )
+  expect_false("<base::lapply>" %in% x$functions$filename)
+  expect_equal(source_attribute(x, "profile.missing.sampler"), "Not enough memory.")
+  expect_match(note(x), "names of loaded packages, since only R's profiler could record: Not enough memory[.]$")
+  has_positions <- the$has_positions
+  withr::defer(the$has_positions <- has_positions)
+  the$has_positions <- FALSE
+  y <- record_profile({ only_given_ticks(); code(lapply) }, interval = 0.9)
+  expect_match(note(y), "Without lines of packages: the variables in which this R keeps positions in byte code were not found[.]$")
+  # Not asked for.
+  z <- record_profile({ only_given_ticks(); code(lapply) }, interval = 0.9, lines = FALSE)
+  expect_length(note(z), 0)
+  native <- quietly(record_profile(native = TRUE, interval = 0.9, { only_given_ticks(); code(lapply) }))
+  expect_equal(source_attribute(native, "profile.missing.positions"), source_attribute(y, "profile.missing.positions"))
+  the$has_positions <- has_positions
+  expect_length(note(record_profile({ only_given_ticks(); code(lapply) }, interval = 0.9)), 0)
+})

@@ -304,8 +304,7 @@ test_that("frames with a title have lines of their text", {
   x <- record_loads()
   named <- x$functions[grepl("^(library|loadNamespace)[(]load", x$functions$name), ]
   has_text <- named$filename %in% c("<base::library>", "<base::loadNamespace>")
-  # R 4.6.2 has no lines of either.
-  if (getRversion() < "4.6") expect_true(any(has_text))
+  expect_true(any(has_text))
   expect_identical(unique(named$filename[!has_text & named$filename != ""]), character())
   expect_true(all(x$locations$line[x$locations$function_id %in% named$function_id[has_text]] > 0))
 })

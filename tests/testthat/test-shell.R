@@ -496,3 +496,34 @@ test_that("native code is recorded with the package from its own library", {
   # Without the package there would be an error, and no file. Which frames are in it depends on the ticks.
   expect_s3_class(read_pprof(output), "profile_data")
 })
+
+test_that("functions of packages have lines in a script, which sees no other packages than under Rscript", {
+  skip_without_native()
+  folder <- withr::local_tempdir()
+  path <- script(
+    "work <- function(i) { x <- 0; while (x < 1e7) x <- x + 1; x }",
+    "invisible(lapply(1:3, work))",
+    "cat(sort(setdiff(loadedNamespaces(), 'compiler')))"
+  )
+  output <- file.path(folder, "out.pb.gz")
+  recorded <- run_program("record", "-o", output, path)
+  plain <- run_program(path, via = file.path(R.home("bin"), "Rscript"))
+  expect_identical(recorded$out, plain$out)
+  x <- read_profile(output)
+  lines <- summary(x, by = "line")
+  expect_true("<base::lapply>" %in% lines$filename)
+  expect_match(deparse(base::lapply)[lines$line[lines$filename == "<base::lapply>"]], "lapply(X, FUN)", fixed = TRUE)
+
+  # It says why there are none.
+  settings <- list(
+    interval = 0.01, clock = "cpu", event = NULL, native = FALSE, children = FALSE, positions = TRUE,
+    megabytes = .Machine$integer.max, titled = list(package = list(), name = list())
+  )
+  again <- file.path(folder, "again")
+  dir.create(again)
+  expect_identical(run_recorded(path, character(), again, settings)$status, 0)
+  expect_identical(hook_lines(again, "missing"), "Not enough memory.")
+  expect_false(file.exists(file.path(again, "profile.rds")))
+  x <- recorded_script(path, again, Sys.time(), Sys.time(), "a script", FALSE, settings)$profile
+  expect_match(note_of_missing_lines(x), "since only R's profiler could record: Not enough memory.", fixed = TRUE)
+})

@@ -39,7 +39,8 @@ use std::time::Duration;
 /// "function" or "forward"; and `path`, the folder, or the spool. For a folder: `name`, the prefix of file names. For a
 /// spool: `limit`, its maximum size in bytes; and for a forwarder: `target`, `command` and `environment` (bytes). `memory`,
 /// the seconds between two snapshots of R's heap, 0 for snapshots at each peak of the memory, or NULL. `lease`, two files:
-/// the agent records as long as the first one exists, and removes the second one at the end; or NULL.
+/// the agent records as long as the first one exists, and removes the second one at the end; or NULL. `positions`: whether those
+/// in byte code are recorded.
 pub fn start(list: &Robj) -> Result<()> {
     handle::start(job(list)?)
 }
@@ -91,6 +92,7 @@ fn job(list: &Robj) -> Result<Job> {
                 "names" => WaitNames::Short,
                 _ => WaitNames::None,
             },
+            positions: option(list, "positions")?.flag()?,
         },
         to,
         resource,

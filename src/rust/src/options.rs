@@ -212,6 +212,7 @@ pub fn recorder_settings(list: &Robj) -> Result<settings::Settings> {
         native: option(list, "native")?.flag()?,
         names: WaitNames::Short,
         own: false,
+        positions: option(list, "positions")?.flag()?,
     })
 }
 

@@ -51,6 +51,7 @@ impl<'a> OwnSession<'a> {
             native: false,
             names: timing.names,
             own: true,
+            positions: timing.positions,
         };
         Ok(OwnSession {
             session: open_session(&settings, files, profile)?,

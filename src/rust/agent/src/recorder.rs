@@ -19,6 +19,8 @@ pub struct Timing {
     pub clock: Clock,
     /// Of what samples wait for.
     pub names: WaitNames,
+    /// Whether positions in byte code without source references are recorded.
+    pub positions: bool,
 }
 
 /// Takes samples and groups them into chunks.

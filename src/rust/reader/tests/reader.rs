@@ -8,6 +8,7 @@ mod image;
 mod reader {
     mod byte_code;
     mod calls;
+    mod codes;
     #[cfg(unix)]
     mod core_file;
     #[cfg(unix)]

@@ -212,107 +212,17 @@ impl Object {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::objects::{CHARSXP, INTSXP, LANGSXP, NILSXP};
+    use crate::fake::{NIL, Objects, address};
+    use crate::objects::{INTSXP, LANGSXP};
     use profile_core::model::titled::{TITLED, row_of_call};
 
-    const NIL: usize = 0;
-
-    /// Memory of objects that are numbered from 1, each of 256 bytes; the first one is `NULL`.
-    #[derive(Default)]
-    struct Objects(Vec<[u64; 32]>);
-
-    fn address(number: usize) -> u64 {
-        (number as u64 + 1) << 8
-    }
-
-    impl Memory for Objects {
-        fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
-            let number = (address >> 8) as usize;
-            let Some(object) = number.checked_sub(1).and_then(|number| self.0.get(number)) else {
-                return false;
-            };
-            let bytes: Vec<u8> = object.iter().flat_map(|word| word.to_le_bytes()).collect();
-            let start = (address & 0xff) as usize;
-            match bytes.get(start..start + into.len()) {
-                Some(bytes) => {
-                    into.copy_from_slice(bytes);
-                    true
-                }
-                None => false,
-            }
-        }
-    }
-
     impl Objects {
-        fn new() -> Objects {
-            let mut objects = Objects::default();
-            objects.add(NILSXP, &[]);
-            objects
-        }
-
-        /// Adds an object with these words after its header of 4 words. Returns its number.
-        fn add(&mut self, kind: Type, words: &[u64]) -> usize {
-            let mut object = [0; 32];
-            object[0] = u64::from(kind.0);
-            object[4..4 + words.len()].copy_from_slice(words);
-            self.0.push(object);
-            self.0.len() - 1
-        }
-
-        fn string(&mut self, text: &str) -> usize {
-            let mut words = vec![text.len() as u64, 0];
-            words.extend(text.as_bytes().chunks(8).map(|bytes| {
-                let mut word = [0; 8];
-                word[..bytes.len()].copy_from_slice(bytes);
-                u64::from_le_bytes(word)
-            }));
-            self.add(CHARSXP, &words)
-        }
-
-        fn text(&mut self, text: &str) -> usize {
-            let string = address(self.string(text));
-            self.add(STRSXP, &[1, 0, string])
-        }
-
-        fn flag(&mut self, flag: u64) -> usize {
-            self.add(LGLSXP, &[1, 0, flag])
-        }
-
-        fn symbol(&mut self, name: &str) -> usize {
-            let name = address(self.string(name));
-            self.add(SYMSXP, &[name])
-        }
-
-        /// A promise with this value, or one that was not evaluated.
-        fn promise(&mut self, value: Option<usize>, expression: usize) -> usize {
-            let value = value.unwrap_or_else(|| self.symbol(""));
-            self.add(
-                PROMSXP,
-                &[address(value), address(expression), address(NIL)],
-            )
-        }
-
-        fn compiled(&mut self, expression: usize) -> usize {
-            let constants = self.add(VECSXP, &[1, 0, address(expression)]);
-            self.add(BCODESXP, &[address(NIL), address(constants)])
-        }
-
-        /// An environment with these variables.
-        fn environment(&mut self, variables: &[(&str, usize)]) -> usize {
-            let mut rest = NIL;
-            for (name, value) in variables.iter().rev() {
-                let name = self.symbol(name);
-                rest = self.add(LISTSXP, &[address(*value), address(rest), address(name)]);
-            }
-            self.add(ENVSXP, &[address(rest), address(NIL), address(NIL)])
-        }
-
         /// The title of a call of this function with these variables.
         fn title(&mut self, function: &str, variables: &[(&str, usize)]) -> Option<String> {
             let environment = address(self.environment(variables));
             let titled = &TITLED[row_of_call(function).unwrap()];
             let text = title(self, environment, titled, &mut Symbols::default())?;
-            let string = self.0[(text >> 8) as usize - 1];
+            let string = self.object(text).unwrap();
             let bytes: Vec<u8> = string[6..]
                 .iter()
                 .flat_map(|word| word.to_le_bytes())
@@ -411,8 +321,8 @@ mod tests {
         // The list of variables is circular, or one of them is none.
         let environment = r.environment(&[("a", text), ("b", text)]);
         let titled = &TITLED[0];
-        let cell = (r.0[environment][4] >> 8) as usize - 1;
-        r.0[cell][5] = address(cell);
+        let list = r.0[environment][4];
+        r.object(list).unwrap()[5] = list;
         let found = title(
             &mut r,
             address(environment),

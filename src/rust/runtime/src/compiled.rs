@@ -15,7 +15,7 @@ use profile_core::limits::memory::{TryGrow, filled};
 /// Inner functions within inner functions, and promises within promises.
 const MOST_LEVELS: usize = 100;
 /// Instructions are addresses of code of R's interpreter, operands have 4 bytes.
-const OPERANDS: u64 = 1 << 32;
+pub const OPERANDS: u64 = 1 << 32;
 /// More words than the code of a function has.
 const MOST_WORDS: u64 = 1 << 24;
 
@@ -63,7 +63,7 @@ pub fn code_at(memory: &mut impl Memory, address: u64) -> Result<Option<At>> {
 }
 
 /// The words of the instructions; the first one is the version of the byte code.
-fn instructions(memory: &mut impl Memory, code: Code) -> Result<Vec<u64>> {
+pub fn instructions(memory: &mut impl Memory, code: Code) -> Result<Vec<u64>> {
     let integers = length(memory, code.instructions, INTSXP).unwrap_or(0);
     let count = (integers / 2).min(MOST_WORDS);
     let mut bytes = filled(8 * count as usize, 0)?;
@@ -171,4 +171,153 @@ fn add(
         creates = is_instruction && creators.0.contains(&word);
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{NIL, Objects, address};
+    use crate::objects::LANGSXP;
+
+    const GETFUN: u64 = OPERANDS + 16;
+    const MAKEPROM: u64 = OPERANDS + 32;
+    const MAKECLOSURE: u64 = OPERANDS + 48;
+    const CALL: u64 = OPERANDS + 64;
+    const CREATORS: Creators = Creators([MAKEPROM, MAKECLOSURE]);
+
+    /// Code that calls a function, with a promise whose code is given, and a function with the same code. With lines, each word
+    /// has a source reference with the next line.
+    fn code(r: &mut Objects, inner: usize, lines: Option<i32>) -> usize {
+        let words = [12, GETFUN, 1, MAKEPROM, 2, MAKECLOSURE, 3, CALL, 0];
+        let expression = r.add(LANGSXP, &[]);
+        let name = r.symbol("f");
+        let function = r.list(&[NIL, inner]);
+        let mut constants = vec![expression, name, inner, function];
+        add_lines(r, &words, &mut constants, lines);
+        r.byte_code(&words, &constants)
+    }
+
+    fn leaf(r: &mut Objects, call: u64, lines: Option<i32>) -> usize {
+        let expression = r.add(LANGSXP, &[]);
+        let mut constants = vec![expression];
+        add_lines(r, &[12, call], &mut constants, lines);
+        r.byte_code(&[12, call], &constants)
+    }
+
+    fn add_lines(r: &mut Objects, words: &[u64], constants: &mut Vec<usize>, lines: Option<i32>) {
+        let Some(first) = lines else {
+            return;
+        };
+        let mut numbers = vec![i32::MIN];
+        for line in first..first + words.len() as i32 - 1 {
+            let srcref = r.integers(&[line, 1, line, 9]);
+            numbers.push(constants.len() as i32);
+            constants.push(srcref);
+        }
+        let table = r.srcrefs(&numbers);
+        constants.push(table);
+    }
+
+    fn read(r: &mut Objects, code: usize) -> At {
+        code_at(r, address(code)).unwrap().unwrap()
+    }
+
+    fn compared(r: &mut Objects, original: usize, copy: usize) -> Option<Vec<Both>> {
+        let (original, copy) = (read(r, original), read(r, copy));
+        compare(r, CREATORS, original, copy).unwrap()
+    }
+
+    #[test]
+    fn each_code_has_the_lines_of_the_copy() {
+        let mut r = Objects::new();
+        let inner = leaf(&mut r, CALL, None);
+        let original = code(&mut r, inner, None);
+        let inner_copy = leaf(&mut r, CALL, Some(50));
+        let copy = code(&mut r, inner_copy, Some(10));
+        let all = compared(&mut r, original, copy).unwrap();
+        // The function, its promise, and the function in it, which share their code.
+        let codes: Vec<u64> = all.iter().map(|both| both.original.0).collect();
+        assert_eq!(codes, [original, inner, inner].map(address));
+        assert_eq!(all[0].positions(&mut r), 9);
+        let lines: Vec<_> = (0..10).map(|at| all[0].line(&mut r, at)).collect();
+        let expected: Vec<_> = (10..18).map(Some).collect();
+        assert_eq!(lines[0], None);
+        assert_eq!(lines[1..9], expected);
+        assert_eq!(lines[9], None);
+        assert_eq!(all[1].line(&mut r, 1), Some(50));
+        // Without a table there are no lines.
+        let all = compared(&mut r, original, original).unwrap();
+        assert_eq!(all[0].line(&mut r, 1), None);
+    }
+
+    #[test]
+    fn other_instructions_anywhere_are_other_code() {
+        let mut r = Objects::new();
+        let [inner, other] = [CALL, GETFUN].map(|call| leaf(&mut r, call, None));
+        let original = code(&mut r, inner, None);
+        let copy = code(&mut r, other, Some(10));
+        assert!(compared(&mut r, original, copy).is_none());
+        assert!(compared(&mut r, original, inner).is_none());
+        // The copy creates no promise there.
+        let copy = code(&mut r, NIL, Some(10));
+        assert!(compared(&mut r, original, copy).is_none());
+        // An operand in place of an instruction.
+        let [one, number] = [[12, CALL, 1], [12, 7, 1]].map(|words| r.byte_code(&words, &[NIL]));
+        assert!(compared(&mut r, one, number).is_none());
+        // Operands may differ: they are numbers of constants.
+        let two = r.byte_code(&[12, CALL, 2], &[NIL]);
+        assert!(compared(&mut r, one, two).is_some());
+        let empty = r.byte_code(&[], &[NIL]);
+        assert!(compared(&mut r, empty, empty).is_none());
+    }
+
+    #[test]
+    fn code_that_contains_itself_is_refused() {
+        let mut r = Objects::new();
+        let inner = leaf(&mut r, CALL, None);
+        let original = code(&mut r, inner, None);
+        let constants = r.0[original][5];
+        r.object(constants).unwrap()[8] = address(original);
+        assert!(compared(&mut r, original, original).is_none());
+    }
+
+    #[test]
+    fn creators_are_learned_from_functions_that_use_them() {
+        let mut r = Objects::new();
+        let inner = leaf(&mut r, CALL, None);
+        let function = r.list(&[NIL, inner]);
+        let codes = [
+            r.byte_code(&[12, GETFUN, 0, MAKEPROM, 1, CALL, 0], &[NIL, inner]),
+            r.byte_code(&[12, MAKECLOSURE, 1, CALL], &[NIL, function]),
+        ];
+        let [promise, creator] = codes.map(|code| address(r.closure(code, NIL)));
+        let found = Creators::learn(&mut r, [promise, creator]).unwrap();
+        assert_eq!(found, Some(CREATORS));
+        // Both must be found, and differ.
+        for closures in [[promise, promise], [promise, address(inner)], [0, creator]] {
+            assert_eq!(Creators::learn(&mut r, closures).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn inner_code_is_a_constant_or_the_body_of_a_function() {
+        let mut r = Objects::new();
+        let inside = leaf(&mut r, CALL, None);
+        let function = r.list(&[NIL, inside]);
+        let short = r.list(&[inside]);
+        let other = r.list(&[NIL, NIL]);
+        let outer = r.byte_code(&[12], &[NIL, inside, function, short, other]);
+        let (_, outer) = read(&mut r, outer);
+        let mut at = |number| {
+            let found = inner(&mut r, outer, number).unwrap();
+            found.map(|(address, _)| address)
+        };
+        assert_eq!(
+            (at(1), at(2)),
+            (Some(address(inside)), Some(address(inside)))
+        );
+        for number in [0, 3, 4, 5, u64::MAX] {
+            assert_eq!(at(number), None, "{number}");
+        }
+    }
 }

@@ -115,3 +115,77 @@ pub fn compiled(memory: &mut impl Memory, variable: Variable) -> Result<Option<C
         code,
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{NIL, Objects, address};
+    use crate::objects::LANGSXP;
+
+    fn found(r: &mut Objects, environment: usize) -> Vec<(u64, u64)> {
+        let variables = variables(r, address(NIL), address(environment)).unwrap();
+        variables
+            .iter()
+            .map(|variable| (variable.symbol, variable.value))
+            .collect()
+    }
+
+    #[test]
+    fn variables_are_in_a_list_or_in_a_hash_table() {
+        let mut r = Objects::new();
+        let [one, two] = [0, 1].map(|flag| r.flag(flag));
+        let plain = r.environment(&[("a", one), ("b", two)]);
+        let values = |found: &[(u64, u64)]| -> Vec<u64> { found.iter().map(|row| row.1).collect() };
+        let all = found(&mut r, plain);
+        assert_eq!(values(&all), [address(one), address(two)]);
+        let list = (r.0[plain][4] >> 20) as usize - 1;
+        let table = r.list(&[NIL, list, NIL]);
+        let hashed = r.environment(&[]);
+        r.0[hashed][6] = address(table);
+        assert_eq!(found(&mut r, hashed), all);
+        assert_eq!(found(&mut r, one), []);
+        // A cell that contains a number, and a list that is circular.
+        r.0[list][0] |= 1 << EXTRA;
+        assert_eq!(values(&found(&mut r, hashed)), [address(two)]);
+        assert_eq!(variables(&mut r, address(NIL), 0).unwrap(), []);
+    }
+
+    #[test]
+    fn a_promise_that_was_evaluated_stands_for_its_value() {
+        let mut r = Objects::new();
+        let value = r.flag(1);
+        let call = r.add(LANGSXP, &[]);
+        let promise = r.promise(Some(value), call);
+        let environment = r.environment(&[("a", promise)]);
+        assert_eq!(found(&mut r, environment)[0].1, address(value));
+        // It contains a number.
+        r.0[promise][0] |= 1 << EXTRA;
+        assert_eq!(found(&mut r, environment)[0].1, 0);
+        let symbol = r.add(SYMSXP, &[0, address(value)]);
+        let variable = variable_of_base(&mut r, address(symbol)).unwrap();
+        assert_eq!(variable.value, address(value));
+        assert_eq!(variable_of_base(&mut r, address(value)), None);
+    }
+
+    #[test]
+    fn only_functions_that_were_compiled_are_found() {
+        let mut r = Objects::new();
+        let expression = r.add(LANGSXP, &[]);
+        let code = r.byte_code(&[12, 1 << 40], &[expression]);
+        let home = r.environment(&[]);
+        let [done, plain] = [code, expression].map(|body| r.closure(body, home));
+        let value = r.flag(1);
+        let environment = r.environment(&[("done", done), ("plain", plain), ("value", value)]);
+        let variables = variables(&mut r, address(NIL), address(environment)).unwrap();
+        let found = variables
+            .iter()
+            .filter_map(|&variable| compiled(&mut r, variable).unwrap());
+        let found: Vec<Compiled> = found.collect();
+        assert_eq!(found.len(), 1);
+        let name = r.0[(variables[0].symbol >> 20) as usize - 1][4];
+        assert_eq!(found[0].name, name);
+        assert_eq!(found[0].closure, address(done));
+        assert_eq!(found[0].environment, address(home));
+        assert_eq!(found[0].code.0, address(code));
+    }
+}

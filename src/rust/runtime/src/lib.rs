@@ -9,7 +9,8 @@
 //!   where R keeps all of them, with a row for each layout, and [`slots`] of its pages; [`allocation`]: the memory of
 //!   objects outside of pages;
 //! - [`byte_code`]: positions in the code of functions; [`evaluator`]: the functions that run it;
-//! - [`compiled`]: lines of code without source references, by a copy of it that has them;
+//! - [`compiled`]: lines of code without source references, by a copy of it that has them; [`digest`]: the same code in other
+//!   processes;
 //! - [`environments`]: variables by their names, and namespaces; [`functions`]: all compiled functions in them;
 //!   [`arguments`]: the titles of calls;
 //! - [`callbacks`], [`connections`], [`devices`]: structures outside of R's heap that hold objects;
@@ -40,8 +41,11 @@ pub mod connections;
 pub mod contexts;
 pub mod cycle;
 pub mod devices;
+pub mod digest;
 pub mod environments;
 pub mod evaluator;
+#[cfg(test)]
+mod fake;
 pub mod fit;
 pub mod functions;
 pub mod heap;

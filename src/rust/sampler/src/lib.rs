@@ -51,11 +51,12 @@
 mod platform;
 
 pub use platform::{
-    Stopped, abandon, all_lines, block, check, learn, lines, owners, set_titled, start, state,
-    stop, unblock,
+    Stopped, abandon, all_lines, block, check, code_lines, find_codes, learn, lines, owners,
+    set_titled, start, state, stop, unblock,
 };
 
 use profile_core::model::titled::TITLED;
+use profile_runtime::digest::Digest;
 use std::path::Path;
 
 /// What [`start`] needs to know about the running R.
@@ -123,6 +124,13 @@ pub struct LineAt {
     pub code: usize,
     pub position: u64,
     pub line: Option<i32>,
+}
+
+/// A position in code that another process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WantedLine {
+    pub code: Digest,
+    pub position: u64,
 }
 
 /// The state of the recording.

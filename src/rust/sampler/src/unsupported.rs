@@ -1,12 +1,14 @@
 //! The sampler on systems that are not supported: starting it is an error.
 
-use crate::{LineAt, Owner, Roots, Settings, State};
+use crate::{LineAt, Owner, Roots, Settings, State, WantedLine};
 use profile_core::error::{Error, Result};
 use profile_core::joint::{Distinct, Recording};
+use profile_core::limits::memory::filled;
 use profile_core::message;
 use profile_core::model::titled::TITLED;
 use profile_runtime::LIVE_PLATFORMS;
 use profile_runtime::compiled::Creators;
+use profile_runtime::digest::Digest;
 
 /// A stopped run. It has no values, since no run can be started.
 #[derive(Debug)]
@@ -57,6 +59,19 @@ pub fn owners(_: &Distinct, _: &Roots) -> Result<Vec<Owner>> {
 }
 
 pub fn lines(_: &Distinct, _: Creators, _: u64, _: u64) -> Result<Option<Vec<(usize, i32)>>> {
+    Ok(None)
+}
+
+pub fn find_codes(_: &[u64], _: u64, wanted: &[Digest]) -> Result<Vec<Option<usize>>> {
+    filled(wanted.len(), None)
+}
+
+pub fn code_lines(
+    _: Creators,
+    _: u64,
+    _: (u64, u64),
+    _: &[WantedLine],
+) -> Result<Option<Vec<(usize, i32)>>> {
     Ok(None)
 }
 

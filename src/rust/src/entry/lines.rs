@@ -11,11 +11,15 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::error::{Error, Result};
 use profile_core::joint::{self, Distinct, Line, Wanted};
 use profile_core::limits::memory::{TryCollect, TryGrow, filled};
+use profile_core::model::code_of_file;
 use profile_reader::live::own_positions;
 use profile_reader::stack::innermost::Seen;
 use profile_runtime::compiled::Creators;
-use profile_sampler::{self as sampler, LineAt, Owner, PositionVariables, Roots, Stopped};
-use std::cell::RefCell;
+use profile_runtime::digest::Digest;
+use profile_sampler::{
+    self as sampler, LineAt, Owner, PositionVariables, Roots, Stopped, WantedLine,
+};
+use std::cell::{Cell, RefCell};
 
 thread_local! {
     /// What [`rust_lines_look()`] has seen and found. R's variables do not move.
@@ -23,6 +27,8 @@ thread_local! {
     static VARIABLES: RefCell<Option<PositionVariables>> = const { RefCell::new(None) };
     /// A run that has ended, and whose profile was not made yet.
     static ENDED: RefCell<Option<Ended>> = const { RefCell::new(None) };
+    /// Where R's library starts.
+    static BASE: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 struct Ended {
@@ -250,6 +256,79 @@ fn rust_lines_read(input: &Robj, memory: &Robj, lines: &Robj, lazy: &Robj) -> Ro
     })
 }
 
+fn base() -> Result<u64> {
+    if let Some(base) = BASE.get() {
+        return Ok(base);
+    }
+    let base = own_positions(&mut Seen::default())?.base;
+    BASE.set(Some(base));
+    Ok(base)
+}
+
+/// The digest of the code for which each file stands, see `profile_core::model::file_of_code()`.
+fn digests(files: &Robj) -> Result<Vec<Digest>> {
+    let files = argument(files).texts()?;
+    let digests = files.iter().map(|file| code_of_file(file).unwrap_or(0));
+    digests.map(Digest).try_vec()
+}
+
+// Returns, for each of the files that stand for byte code, the number of the only one of these compiled functions that has
+// this code, or NA.
+#[extendr]
+fn rust_codes_find(functions: &Robj, files: &Robj) -> Robj {
+    outcome(|arena| {
+        let functions = argument(functions).elements()?.iter();
+        let functions = functions.map(|function| function.address()).try_vec()?;
+        let found = sampler::find_codes(&functions, base()?, &digests(files)?)?;
+        let numbers = found.iter().map(|row| match row {
+            Some(row) => i32::try_from(row + 1).unwrap_or(i32::MIN),
+            None => i32::MIN,
+        });
+        arena.integer_vector(&numbers.try_vec()?)
+    })
+}
+
+// Returns the lines of positions in files that stand for byte code of a function, by a compiled copy of it that has source
+// references; NA for those that have none, and NULL if the instructions of both differ. `closures` is as for
+// `rust_lines_end()`.
+#[extendr]
+fn rust_codes_lines(
+    original: &Robj,
+    copy: &Robj,
+    closures: &Robj,
+    files: &Robj,
+    positions: &Robj,
+) -> Robj {
+    outcome(|arena| {
+        let functions = [original, copy].map(|function| argument(function).address());
+        let creators = match *argument(closures).elements()? {
+            [promise, function] => sampler::learn([promise.address(), function.address()])?,
+            _ => None,
+        };
+        let positions = argument(positions).integers()?.iter();
+        let wanted = digests(files)?.into_iter().zip(positions);
+        let wanted = wanted.map(|(code, &position)| WantedLine {
+            code,
+            position: u64::try_from(position).unwrap_or(u64::MAX),
+        });
+        let wanted = wanted.try_vec()?;
+        let found = match creators {
+            Some(creators) => sampler::code_lines(creators, base()?, functions.into(), &wanted)?,
+            None => None,
+        };
+        let Some(found) = found else {
+            return Ok(RObject::null());
+        };
+        let mut lines = filled(wanted.len(), i32::MIN)?;
+        for (row, line) in found {
+            if let Some(slot) = lines.get_mut(row) {
+                *slot = line;
+            }
+        }
+        arena.integer_vector(&lines)
+    })
+}
+
 extendr_module! {
     mod lines;
     fn rust_lines_look;
@@ -258,4 +337,6 @@ extendr_module! {
     fn rust_lines_of;
     fn rust_lines_compared;
     fn rust_lines_read;
+    fn rust_codes_find;
+    fn rust_codes_lines;
 }

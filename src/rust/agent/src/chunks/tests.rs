@@ -35,6 +35,7 @@ impl World {
             every: seconds(every),
             clock: Clock::Cpu,
             names: WaitNames::None,
+            positions: false,
         };
         let mut profile = Profile::default();
         begin_profile(&mut profile).unwrap();

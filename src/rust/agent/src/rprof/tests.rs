@@ -36,6 +36,7 @@ impl World {
             every: seconds(every),
             clock: Clock::Wall,
             names: WaitNames::None,
+            positions: false,
         };
         let log = Arc::clone(&self.log);
         Rprof::open(timing, &self.state, &self.encoder, log, self.start)

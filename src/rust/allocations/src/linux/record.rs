@@ -221,6 +221,7 @@ impl Reader<'_> {
             name,
             called: name,
             place,
+            code: None,
             package,
         })
     }
@@ -238,6 +239,7 @@ mod tests {
             name,
             called: name,
             place,
+            code: None,
             package,
         };
         Stack {

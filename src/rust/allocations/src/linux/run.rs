@@ -270,6 +270,7 @@ impl Run {
             name,
             called: name,
             place: None,
+            code: None,
             package: Package::Unknown,
         })?;
         let about = About {

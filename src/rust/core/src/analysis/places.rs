@@ -2,7 +2,7 @@
 //! innermost function if none has.
 
 use super::frame_names::FrameNames;
-use crate::model::{LocationId, Profile, StringId, is_deparsed};
+use crate::model::{LocationId, Profile, StringId, code_of_file, is_deparsed};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place<'p> {
@@ -20,6 +20,11 @@ impl<'p> Place<'p> {
     }
 }
 
+/// Whether lines of a file say anything: positions in byte code do not.
+pub fn is_file(file: &str) -> bool {
+    !file.is_empty() && code_of_file(file).is_none()
+}
+
 /// The place of a stack, and the name of its frame.
 pub fn place_of<'p>(
     profile: &Profile,
@@ -29,7 +34,7 @@ pub fn place_of<'p>(
     let line_of = |frame: LocationId| {
         let location = profile.locations.get(frame);
         let file = profile.functions.get(location.function?).filename;
-        let has_line = location.line_for_r() > 0 && !profile.strings.get(file).is_empty();
+        let has_line = location.line_for_r() > 0 && is_file(profile.strings.get(file));
         has_line.then(|| (file, location.line_for_r()))
     };
     let mut with_line = None;

@@ -10,6 +10,7 @@ use super::allocations::{AllocatingFrames, Measured, is_allocation};
 use super::cpu_clock::used_seconds;
 use super::frame_names::FrameNames;
 use super::groups::{By, FrameGroups};
+use super::places::is_file;
 use super::recorded::{allocated, has_exact_memory};
 use super::sample_types::summed_type;
 use super::threads::Threads;
@@ -145,7 +146,7 @@ pub fn summarise<'p>(
 fn line_of(profile: &Profile, location: LocationId) -> Option<(StringId, i32)> {
     let line = profile.locations.get(location).line_for_r();
     let file = profile.function_of(location)?.filename;
-    (line > 0 && !profile.strings.get(file).is_empty()).then_some((file, line))
+    (line > 0 && is_file(profile.strings.get(file))).then_some((file, line))
 }
 
 /// The sums without allocations, and the allocations.

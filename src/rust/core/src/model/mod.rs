@@ -41,7 +41,7 @@ mod values;
 pub use addresses::{Address, AddressId, Addresses};
 pub use attributes::{Attribute, AttributeValue, ValueKind};
 pub use column::SampleColumn;
-pub use deparsed::is_deparsed;
+pub use deparsed::{code_of_file, file_of_code, is_deparsed};
 pub use frames::Frames;
 pub use functions::{
     COLLECTION, COPYING, FINALIZER, Function, FunctionId, Functions, Names, UNKNOWN,

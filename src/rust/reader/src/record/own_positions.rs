@@ -17,5 +17,6 @@ pub fn own_positions(seen: &mut Seen) -> Result<Known> {
         marker: r.values.in_byte_code,
         srcrefs: copied(&r.srcrefs)?,
         variables,
+        base: r.modules.last().copied().unwrap_or(0),
     })
 }

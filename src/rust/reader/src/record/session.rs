@@ -101,6 +101,9 @@ impl<'s> Session<'s> {
             Some(reader) => reader,
             None => open_reader(process, &mappings)?,
         };
+        if settings.positions {
+            reader.read_positions();
+        }
         let has_span = reader.find_span(&mappings)?;
         let thread =
             reader.locate(|r, memory| follow::open(process, r, memory, settings.stops()))?;
@@ -585,6 +588,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
                 tick.time = time.saturating_add(i64::try_from(late).unwrap_or(i64::MAX));
             }
         }
+        self.reader.name_positions()?;
         if let Some(native) = &mut self.native {
             let recording = self.number;
             let found = match native.unwind(self.reader.r(), self.reader.stack())? {

@@ -51,6 +51,8 @@ pub struct Settings {
     /// Whether a process records itself, possibly for weeks. What each chunk would repeat is then omitted: the names of its
     /// program and script, and the state, if samples are taken by CPU time.
     pub own: bool,
+    /// Whether positions in byte code without source references are recorded, see [`crate::stack::codes`].
+    pub positions: bool,
 }
 
 impl Settings {

@@ -11,7 +11,7 @@
 //! not, the stack lacks these calls.
 
 use crate::stack::calls::{Calls, End};
-use crate::stack::frames::{Cut, Frame, MOST_CALLS, OnStack, Place, Stack};
+use crate::stack::frames::{Cut, Frame, MOST_CALLS, OnStack, Stack, Where};
 use crate::stack::kept::Kept;
 use crate::stack::missing::{Missing, Read, split_missing};
 use crate::stack::names::Found;
@@ -60,7 +60,7 @@ pub struct Attempt {
     /// The calls that were looked up, innermost first.
     known: Vec<KnownCall>,
     /// Where the innermost function is, and the builtin that it calls.
-    inside: (Option<Place>, Option<StringId>),
+    inside: (Where, Option<StringId>),
     /// The row of the seam among the calls, if the stack lacks outer calls that can be read later.
     seam: Option<usize>,
 }
@@ -189,7 +189,7 @@ impl Attempt {
     /// Looks up where the innermost function is.
     fn look_up_inside<M: Memory>(&mut self, kept: &mut Kept<M>) -> Result<()> {
         let Some(site) = self.calls.innermost else {
-            self.inside = (None, None);
+            self.inside = (Where::default(), None);
             return Ok(());
         };
         let root = kept.root(site)?;
@@ -200,7 +200,7 @@ impl Attempt {
         // When a function has just been called, R's position is still that of its caller, at the call.
         let is_at_call = matches!(root, Root::Code { .. }) && called_at == root;
         self.inside = if is_at_call {
-            (None, None)
+            (Where::default(), None)
         } else {
             kept.place_of(root, 0)?
         };
@@ -251,7 +251,7 @@ impl Attempt {
                 None => None,
             };
             let called_at = kept.root(call.site)?;
-            let (place, builtin) = kept.place_of(called_at, call.call)?;
+            let (at, builtin) = kept.place_of(called_at, call.call)?;
             let is_late = age.is_some_and(|age| kept.snapshot.age() >= age);
             if is_late || kept.snapshot.is_exhausted() {
                 break;
@@ -262,7 +262,7 @@ impl Attempt {
                 name,
                 package,
                 builtin,
-                place,
+                at,
             })?;
         }
         Ok(())
@@ -303,30 +303,41 @@ impl Attempt {
             Some(Cut::Late)
         };
         let calls = known.iter().take(near).chain(trunk.calls().take(far));
-        let (mut place, builtin) = self.inside;
+        let (mut at, builtin) = self.inside;
         let of_builtins = Packages::of_builtins(&mut kept.texts)?;
-        let mut add = |(name, called), place, package, record| {
+        let mut add = |(name, called), at: Where, package, record| {
             stack.frames.try_push(Frame {
                 name,
                 called,
-                place,
+                place: at.place,
+                code: at.code,
                 package,
             })?;
             stack.records.try_push(record)
         };
         if let Some(name) = builtin {
-            add((name, name), None, of_builtins, OnStack::default())?;
+            add(
+                (name, name),
+                Where::default(),
+                of_builtins,
+                OnStack::default(),
+            )?;
         }
         for call in calls.take(MOST_CALLS) {
             if let Some(name) = call.name {
-                add(name, place, call.package, call.record)?;
+                add(name, at, call.package, call.record)?;
             }
             if let Some(name) = call.builtin {
-                add((name, name), None, of_builtins, OnStack::default())?;
+                add(
+                    (name, name),
+                    Where::default(),
+                    of_builtins,
+                    OnStack::default(),
+                )?;
             }
-            place = call.place;
+            at = call.at;
         }
-        stack.toplevel = place.filter(|_| stack.cut.is_none());
+        stack.toplevel = at.place.filter(|_| stack.cut.is_none());
         // A stack that grows further and further is read anew now and then.
         if trunk.count() > 2 * MOST_CALLS {
             trunk.keep(0);

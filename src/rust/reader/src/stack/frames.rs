@@ -2,6 +2,7 @@
 
 use crate::stack::spans::Span;
 use profile_core::model::StringId;
+use profile_runtime::byte_code::Code;
 
 /// Deeper stacks are cut: their outermost calls are left out. R's own limit is 5,000 calls by default.
 pub const MOST_CALLS: usize = 100_000;
@@ -11,6 +12,23 @@ pub const MOST_CALLS: usize = 100_000;
 pub struct Place {
     pub file: StringId,
     pub line: i32,
+}
+
+/// A position in byte code that has no source references.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CodeAt {
+    /// The address of the code.
+    pub address: u64,
+    pub code: Code,
+    /// The number of words of the instructions before it.
+    pub words: u32,
+}
+
+/// Where a function is: the place in a file, or the position in byte code, if that is to be read.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Where {
+    pub place: Option<Place>,
+    pub code: Option<CodeAt>,
 }
 
 /// The package of a function.
@@ -31,6 +49,8 @@ pub struct Frame {
     pub called: StringId,
     /// The place of the function, if its code has source references.
     pub place: Option<Place>,
+    /// Its position in byte code otherwise, until the code has a name, see [`crate::stack::codes`].
+    pub code: Option<CodeAt>,
     pub package: Package,
 }
 

@@ -224,6 +224,8 @@ pub struct Known {
     /// See [`RunningR::srcrefs`].
     pub srcrefs: Vec<u64>,
     pub variables: Option<PositionVariables>,
+    /// The address where R's library starts.
+    pub base: u64,
 }
 
 /// The byte code of a function, and the addresses of its instructions.

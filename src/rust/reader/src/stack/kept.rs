@@ -3,7 +3,8 @@
 use crate::running_r::RunningR;
 use crate::stack::builtin::Builtin;
 use crate::stack::calls::{Call, Calls, PositionVariables};
-use crate::stack::frames::{Package, Place};
+use crate::stack::codes::Codes;
+use crate::stack::frames::{CodeAt, Package, Place, Where};
 use crate::stack::identity::Identities;
 use crate::stack::missing::Read;
 use crate::stack::names::{Found, Names};
@@ -26,11 +27,14 @@ pub struct Kept<M> {
     pub trunk: Trunk,
     /// Whether names are only what calls say, and none is followed by a title.
     pub plain_names: bool,
+    /// Whether positions in byte code are read.
+    pub positions: bool,
     names: Names,
     places: Places,
     packages: Packages,
     identities: Identities,
     titles: Titles,
+    codes: Codes,
     /// The names of functions and files.
     pub texts: Strings,
 }
@@ -47,11 +51,13 @@ impl<M: Memory> Kept<M> {
             registers,
             trunk: Trunk::default(),
             plain_names: false,
+            positions: false,
             names: Names::default(),
             places: Places::default(),
             packages: Packages::default(),
             identities: Identities::default(),
             titles: Titles::default(),
+            codes: Codes::default(),
             texts: Strings::default(),
         }
     }
@@ -156,12 +162,8 @@ impl<M: Memory> Kept<M> {
 
     /// The place of a site, and the builtin that is called there, unless this call has a record: `inner` is the address of
     /// the recorded call.
-    pub fn place_of(
-        &mut self,
-        site: Root,
-        inner: u64,
-    ) -> Result<(Option<Place>, Option<StringId>)> {
-        let (place, builtin) = self.places.find(
+    pub fn place_of(&mut self, site: Root, inner: u64) -> Result<(Where, Option<StringId>)> {
+        let (mut at, builtin) = self.places.find(
             &mut self.snapshot,
             &self.r,
             site,
@@ -169,6 +171,15 @@ impl<M: Memory> Kept<M> {
             &mut self.texts,
         )?;
         let builtin = builtin.filter(|builtin: &Builtin| builtin.call != inner);
-        Ok((place, builtin.map(|builtin| builtin.name)))
+        if !self.positions {
+            at.code = None;
+        }
+        Ok((at, builtin.map(|builtin| builtin.name)))
+    }
+
+    /// The place that stands for a position in byte code. The process may go on.
+    pub fn place_in_code(&mut self, at: CodeAt) -> Result<Option<Place>> {
+        self.codes
+            .place(&mut self.snapshot, &self.r, at, &mut self.texts)
     }
 }

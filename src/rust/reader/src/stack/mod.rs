@@ -12,6 +12,7 @@
 //!   `cache`; [`identity`]: functions that are known by their `definition`, or by the variable that has them (`bindings`);
 //!   `titles`: the arguments that some calls are named after;
 //! - [`positions`]: the source reference of a position in byte code; [`builtin`]: the builtin that is called there;
+//! - [`codes`]: names of byte code without source references, by its digest;
 //! - [`innermost`]: the position of the innermost function in its byte code.
 
 pub mod attempt;
@@ -19,6 +20,7 @@ mod bindings;
 pub mod builtin;
 mod cache;
 pub mod calls;
+pub mod codes;
 mod definition;
 pub mod frames;
 pub mod identity;

@@ -4,7 +4,7 @@
 use crate::running_r::RunningR;
 use crate::stack::builtin::Builtin;
 use crate::stack::cache::Cache;
-use crate::stack::frames::Place;
+use crate::stack::frames::{CodeAt, Place, Where};
 use crate::stack::names::{Found, Names, text};
 use crate::stack::positions::Positions;
 use crate::stack::snapshot::Snapshot;
@@ -30,6 +30,7 @@ pub enum Root {
     Srcref(u64),
     /// A position in byte code.
     Code {
+        address: u64,
         code: Code,
         position: u64,
     },
@@ -54,7 +55,11 @@ impl Root {
             }
         };
         Ok(match position {
-            Some(position) => Root::Code { code, position },
+            Some(position) => Root::Code {
+                address: object,
+                code,
+                position,
+            },
             None => Root::Nothing,
         })
     }
@@ -91,7 +96,8 @@ impl Places {
         self.positions.forget();
     }
 
-    /// The place in a source file, if it is known, and the builtin that is called there.
+    /// The place in a source file, or else the position in byte code, as far as they are known, and the builtin that is called
+    /// there.
     pub fn find<M: Memory>(
         &mut self,
         snapshot: &mut Snapshot<M>,
@@ -99,22 +105,37 @@ impl Places {
         root: Root,
         names: &mut Names,
         texts: &mut Strings,
-    ) -> Result<(Option<Place>, Option<Builtin>)> {
+    ) -> Result<(Where, Option<Builtin>)> {
+        let mut at = Where::default();
         let (address, builtin) = match root {
-            Root::Nothing => return Ok((None, None)),
+            Root::Nothing => return Ok((at, None)),
             Root::Srcref(address) => (Some(address), None),
-            Root::Code { code, position } => {
+            Root::Code { code, position, .. } => {
                 let found = self
                     .positions
                     .find(snapshot, code, position, names, texts)?;
                 (found.srcref, found.builtin)
             }
         };
-        let place = match address.filter(|&address| is_object(address, r)) {
-            Some(address) => self.find_srcref(snapshot, r, address, texts)?,
-            None => None,
-        };
-        Ok((place, builtin))
+        match (address.filter(|&address| is_object(address, r)), root) {
+            (Some(address), _) => at.place = self.find_srcref(snapshot, r, address, texts)?,
+            (
+                None,
+                Root::Code {
+                    address,
+                    code,
+                    position,
+                },
+            ) => {
+                at.code = u32::try_from(position).ok().map(|words| CodeAt {
+                    address,
+                    code,
+                    words,
+                });
+            }
+            (None, _) => {}
+        }
+        Ok((at, builtin))
     }
 
     /// Where a closure was defined, if it has a source reference.

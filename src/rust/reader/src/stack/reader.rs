@@ -41,6 +41,8 @@ const MOST_TO_LOCATE: u64 = 8_000;
 const MOST_TO_PREPARE: u64 = 2 << 20;
 const MOST_WHILE_STOPPED: u64 = 8_000;
 const MOST_TO_READ: u64 = 1 << 20;
+/// The same for the code of one stack whose digests are not known yet. The rest is left for the next stacks.
+const MOST_TO_NAME: u64 = 20_000;
 
 /// The maximum number of calls that are read while a process is stopped for it.
 const CALLS_WHILE_STOPPED: usize = 3000;
@@ -201,6 +203,22 @@ impl<M: Memory> StackReader<M> {
             self.kept.registers = innermost::find_now(snapshot, r, record.function(), seen)?;
         }
         Ok(self.kept.registers)
+    }
+
+    /// Reads positions in byte code without source references.
+    pub fn read_positions(&mut self) {
+        self.kept.positions = true;
+    }
+
+    /// Replaces the positions in byte code of the last stack with places that stand for them. The process may go on.
+    pub fn name_positions(&mut self) -> Result<()> {
+        self.kept.snapshot.limit(MOST_TO_NAME);
+        for frame in &mut self.stack.frames {
+            if let Some(at) = frame.code.take() {
+                frame.place = self.kept.place_in_code(at)?;
+            }
+        }
+        Ok(())
     }
 
     /// Gives functions no other names than `Rprof()` does.

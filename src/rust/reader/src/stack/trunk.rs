@@ -11,7 +11,7 @@
 use crate::stack::frames::MOST_CALLS;
 use crate::stack::frames::OnStack;
 use crate::stack::frames::Package;
-use crate::stack::frames::Place;
+use crate::stack::frames::Where;
 use crate::stack::snapshot::Snapshot;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
@@ -36,8 +36,8 @@ pub struct KnownCall {
     pub package: Package,
     /// The builtin that made the call, if it has no record.
     pub builtin: Option<StringId>,
-    /// The place of the call.
-    pub place: Option<Place>,
+    /// Where the call is.
+    pub at: Where,
 }
 
 /// The calls of the last stack without the [`NEAR`] ones.

@@ -59,6 +59,7 @@ pub fn settings(clock: Clock) -> Settings {
         native: false,
         names: WaitNames::Short,
         own: false,
+        positions: false,
     }
 }
 

@@ -4,6 +4,7 @@ use crate::fake::FakeMemory;
 use crate::fake::module::Hash;
 use crate::fake::objects::Code;
 use crate::fake::process::{At, BC_BODY, BC_PC, FakeR, On, TOPLEVEL, frames, variable};
+use profile_reader::stack::innermost::Seen;
 use profile_reader::stack::reader::StackReader;
 use profile_runtime::contexts::{CLOSURE, Layout};
 use profile_runtime::objects::{BODY, CODE, LENGTH};
@@ -231,4 +232,28 @@ fn a_fork_needs_no_preparation() {
     // Another process has another R there.
     memory.change(|space| space.set(variable("R_NilValue"), 8));
     assert!(reader.of_fork(memory).unwrap().is_none());
+}
+
+#[test]
+fn a_variable_that_refers_to_an_old_place_on_the_stack_is_told_apart_by_depth() {
+    let (mut r, code) = r(Layout::R_4_4);
+    let old = r.space.word(BC_PC);
+    r.space.set(BC_PC + 0x40, old);
+    let (memory, mut reader) = r.reader();
+    let mut seen = Seen::default();
+    // What is there still looks like the position, at the same depth.
+    for _ in 0..2 {
+        assert_eq!(reader.find_positions(&mut seen).unwrap(), None);
+    }
+    memory.change(|space| {
+        let deeper = old - 0x40;
+        space.set(deeper, space.word(old));
+        space.set(old, code.object);
+        space.set(BC_PC, deeper);
+    });
+    let found = reader.find_positions(&mut seen).unwrap();
+    assert_eq!(
+        found.map(|found| (found.code, found.pc)),
+        Some((BC_BODY, BC_PC))
+    );
 }

@@ -30,6 +30,7 @@ fn processes_are_refused() {
         native: false,
         names: WaitNames::Short,
         own: false,
+        positions: false,
     };
     let wanted = Wanted {
         pids: &[pid],

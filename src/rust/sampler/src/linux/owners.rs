@@ -270,7 +270,7 @@ pub fn all_lines(creators: Creators, original: u64, copy: u64) -> Result<Option<
     Ok(Some(found))
 }
 
-fn compare(
+pub fn compare(
     memory: &mut impl Memory,
     creators: Creators,
     original: u64,
@@ -287,10 +287,10 @@ fn compare(
 /// Lines by number; `None` for those that are not known, or ambiguous: code of the original that several codes of the copy
 /// correspond to.
 #[derive(Default)]
-struct Lines(HashMap<u64, Option<i32>>);
+pub struct Lines(pub HashMap<u64, Option<i32>>);
 
 impl Lines {
-    fn add(&mut self, number: u64, line: Option<i32>) -> Result<()> {
+    pub fn add(&mut self, number: u64, line: Option<i32>) -> Result<()> {
         let known = self.0.get(&number).copied();
         let line = line.filter(|_| known.is_none() || known == Some(line));
         self.0.try_put(number, line)?;

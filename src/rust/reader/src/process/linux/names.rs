@@ -201,6 +201,7 @@ mod tests {
             native: false,
             names: WaitNames::Short,
             own,
+            positions: false,
         }
     }
 
