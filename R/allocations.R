@@ -27,7 +27,8 @@ start_allocations <- function(threshold, folder, call, forks = FALSE, reader = N
     return(without_hook("Another recording records them already.", call))
   }
   settings <- list(
-    threshold = as.integer(threshold), probe = 48L + 8L * probe_length, forks = forks, reader = as.integer(reader)
+    threshold = as.integer(threshold), probe = 48L + 8L * probe_length, forks = forks, reader = as.integer(reader),
+    titled = titled_functions()
   )
   file <- file_of_allocations(folder)
   measure_collections()

@@ -145,6 +145,33 @@ test_that("each tick belongs to the package that is loaded innermost", {
   expect_equal(loads(direct)[c("package", "self", "first")], tibble::tibble(package = "loadD", self = 7, first = "<expression>"))
 })
 
+test_that("each vector belongs to the package that is loaded innermost", {
+  skip_without_native()
+  local_packages()
+  # A vector for each tick. There are no others of this size.
+  allocate <- compiler::cmpfun(function(n) for (i in seq_len(n)) numeric(1e5))
+  withr::local_options(profile.give = allocate)
+  unload()
+  setHook(packageEvent("loadB", "onLoad"), function(...) allocate(7))
+  x <- eval(str2lang("record_profile(library(loadA), memory = \"exact\", threshold = 8e5)"))
+  expect_equal(loads(x, "alloc_objects"), expected_loads())
+  found <- loads(x, "alloc_space")
+  figures <- vapply(found, is.double, NA)
+  found[figures] <- lapply(found[figures], function(bytes) bytes / (8e5 + 48))
+  expect_equal(found, expected_loads())
+})
+
+test_that("stacks of two packages are told apart by the argument only", {
+  skip_without_native()
+  local_packages()
+  # Both have the same code, and R has a vector of names for each of them.
+  unload()
+  x <- eval(str2lang("record_profile(for (package in c(\"loadD\", \"loadE\")) loadNamespace(package), memory = \"exact\")"))
+  found <- loads(x, "alloc_objects")
+  expect_setequal(found$package, c("loadD", "loadE"))
+  expect_true(all(found$other > 0))
+})
+
 test_that("names of packages survive in other formats", {
   skip_without_native()
   local_packages()

@@ -61,6 +61,8 @@ pub use platform::{
     stop_adding,
 };
 
+use profile_core::model::titled::TITLED;
+
 /// What a recording is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
@@ -72,6 +74,8 @@ pub struct Settings {
     pub forks: bool,
     /// The process that reads images of this one, in which the memory is higher than ever.
     pub reader: Option<i32>,
+    /// The addresses of the functions of [`TITLED`], whose calls are distinguished by their titles; 0 for unknown ones.
+    pub titled: [u64; TITLED.len()],
 }
 
 /// Whose vectors are wanted.

@@ -8,12 +8,13 @@
 use super::hash::Hash;
 use super::module::address_of;
 use super::native::Frame;
+use super::titles::Titles;
 use profile_core::error::{Error, Result};
 use profile_core::message;
 use profile_reader::running_r::RunningR;
 use profile_reader::stack::calls::PositionVariables;
 use profile_runtime::contexts::{
-    BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, Head, JUMP_TARGET, Layout, NEXT, TOPLEVEL,
+    BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, CLOENV, Head, JUMP_TARGET, Layout, NEXT, TOPLEVEL,
 };
 use profile_runtime::objects::{
     ATTRIBUTES, BCODESXP, CAR, CDR, CLOSXP, CODE, CONSTANTS, DATA, ENCLOSING, ENVIRONMENT, ENVSXP,
@@ -134,7 +135,7 @@ impl Identity {
     ///
     /// # Safety
     /// This is the thread that runs R, which is between two of R's calls.
-    pub unsafe fn of_stack(&self, span: Option<u64>, mark: u64) -> u64 {
+    pub unsafe fn of_stack(&self, titles: &mut Titles, span: Option<u64>, mark: u64) -> u64 {
         let mut hash = Hash::default();
         hash.add(mark);
         // SAFETY: R's variables and records, and the objects to which they refer; by the contract of this function, they
@@ -148,7 +149,9 @@ impl Identity {
             self.add_site(&mut hash, word(self.srcref), code, || absolute(pc));
             for (record, head) in self.records() {
                 if head.is_call() {
-                    hash.add(self.origin(word(record + CALLFUN)));
+                    let function = word(record + CALLFUN);
+                    hash.add(self.origin(function));
+                    titles.add(&mut hash, function, word(record + CLOENV));
                     add_call(&mut hash, word(record + CALL));
                     let code = word(record + BCBODY);
                     let srcref = word(record + self.layout.srcref);

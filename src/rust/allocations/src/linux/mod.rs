@@ -6,7 +6,8 @@
 //! - [`learn`]: what the first vectors show; [`sites`]: new, copy or conversion; [`native`]: the native stack;
 //! - [`holders`]: who refers to an object that is copied; [`names`]: how they are called; [`reasons`]: that as a sentence;
 //!   [`memory`]: the memory of R's thread; [`cost`]: how much time all of this takes;
-//! - [`identity`]: what distinguishes stacks of R, so that each is read once; [`hash`]: numbers for that;
+//! - [`identity`]: what distinguishes stacks of R, so that each is read once; [`titles`]: of some calls, as a part of that;
+//!   [`hash`]: numbers for it;
 //! - [`sums`]: what the stacks of a process have allocated; [`counts`]: the file that has this of all processes;
 //!   [`record`]: a stack in it; [`result`]: the profile;
 //! - [`images`]: the process when its memory was highest.
@@ -32,6 +33,7 @@ mod start;
 mod state;
 mod sums;
 mod table;
+mod titles;
 
 pub use hook::addresses as hooks;
 pub use result::{Found, read};

@@ -15,6 +15,7 @@ use super::sites::{Kind, Sites};
 use super::state::{MARK, SIZE, has_forked, is_r_thread, pass_all_on};
 use super::sums::{RowId, Sums};
 use super::table::Replaced;
+use super::titles::Titles;
 use crate::Settings;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryGrow, owned};
@@ -51,6 +52,7 @@ pub struct Run {
     /// For addresses that may be invalid.
     pub memory: ProcessMemory,
     pub identity: Identity,
+    pub titles: Titles,
     pub span: Option<u64>,
     pub sites: Sites,
     pub events: Events,
@@ -160,8 +162,8 @@ impl Run {
             if self.identity.is_in_finalizer() {
                 OF_FINALIZER
             } else {
-                self.identity
-                    .of_stack(self.span, MARK.load(Ordering::Relaxed))
+                let mark = MARK.load(Ordering::Relaxed);
+                self.identity.of_stack(&mut self.titles, self.span, mark)
             }
         };
         if !self.count(identity, kind, address, bytes).unwrap_or(false) {

@@ -17,6 +17,7 @@ use super::state::{
 };
 use super::sums::Sums;
 use super::table::Replaced;
+use super::titles::Titles;
 use crate::Settings;
 use profile_core::error::{Error, Result};
 use profile_core::message;
@@ -99,6 +100,7 @@ pub fn prepare(settings: Settings, file: &Path) -> Result<()> {
         free,
         getrusage,
         identity,
+        titles: Titles::new(settings.titled),
         span: reader.span_at(),
         reader,
         memory: own_memory(),

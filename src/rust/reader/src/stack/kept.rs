@@ -152,9 +152,6 @@ impl<M: Memory> Kept<M> {
         package: Package,
         environment: u64,
     ) -> Result<StringId> {
-        if self.plain_names {
-            return Ok(name);
-        }
         let (snapshot, texts) = (&mut self.snapshot, &mut self.texts);
         self.titles
             .add_title(snapshot, (name, package), environment, texts)

@@ -221,7 +221,7 @@ impl<M: Memory> StackReader<M> {
         Ok(())
     }
 
-    /// Gives functions no other names than `Rprof()` does.
+    /// Gives functions no other names than `Rprof()` does, except for titles.
     pub fn use_plain_names(&mut self) {
         self.kept.plain_names = true;
     }
