@@ -68,7 +68,7 @@ benchmark_package <- function(
   check_interval(interval, call)
   check_text(path, "path", call)
   code <- code_of_package_run(script, tests, call)
-  versions <- install_versions(base, new, path, call)
+  versions <- install_versions(base, new, path, tests, call)
   on.exit(unlink(versions$folder, recursive = TRUE))
   runs <- runs_of_versions(versions, code, measure, limit, seconds, interval, call)
   runs[c("base", "new")]
@@ -106,9 +106,6 @@ runs_of_versions <- function(versions, code, measure, limit, seconds, interval, 
   failed <- c(base = 0, new = 0)
   way <- if (measure == "time") "time" else "Rprofmem"
   if (way == "Rprofmem") check_profmem(call)
-  if (is.null(code) && is.null(versions$tests)) {
-    abort_argument("`base` has no tests in `tests/testthat`.", call)
-  }
   # All runs of one version, in turns with the other one, and the order is reversed each time.
   record <- function(runs, title) {
     recorded <- list(base = list(), new = list())

@@ -62,14 +62,15 @@ as_tibble.profile_comparison <- function(x, ...) without_class(x)
 
 # Such as `1.48s -> 1.62s, +9.5% (95% interval -4.1% to +25%): no difference found.`
 format_whole_run <- function(whole, unit) {
+  # Exact amounts may differ in later digits only. The last ones are of the logarithms.
+  is_exact <- whole$detectable %in% 1
+  digits <- function(x) signif(x, if (is_exact) 12 else 3)
   text <- paste0(
-    format_amount(signif(whole$base, 3), unit), " -> ", format_amount(signif(whole$new, 3), unit), ", ",
-    change(whole$ratio)
+    format_amount(digits(whole$base), unit), " -> ", format_amount(digits(whole$new), unit), ", ", change(whole$ratio)
   )
   if (is.na(whole$verdict)) {
     return(text)
   }
-  is_exact <- whole$detectable == 1
   found <- if (is.finite(whole$detectable) && !is_exact) {
     paste0("; ", change(whole$detectable), " would be found in 80% of such comparisons")
   }

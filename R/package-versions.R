@@ -4,8 +4,8 @@
 
 # Installs `base` and `new`, git references or `NULL` for the working tree, of the package in the folder `path`. Returns a
 # list: `folder`, which the caller removes; `package`; `libraries` and `titles`, named `base` and `new`; `tests`, the folder
-# with the tests of `base`, if there is one; `temporary`, the folder for temporary files of runs.
-install_versions <- function(base, new, path, call) {
+# with the tests of `base`, which exists if `needs_tests`; `temporary`, the folder for temporary files of runs.
+install_versions <- function(base, new, path, needs_tests, call) {
   package <- name_of_package(path, call)
   about <- list(base = version_of_git(base, "base", path, call), new = version_of_git(new, "new", path, call))
   folder <- new_private_folder(tempfile("profile-package-", dirname(tempdir())))
@@ -21,16 +21,19 @@ install_versions <- function(base, new, path, call) {
     if (!file.exists(in_folder(sources[[side]], "DESCRIPTION"))) {
       abort_argument(paste0("`", side, "`, ", about[[side]]$title, ", has no file `DESCRIPTION` in this folder."), call)
     }
+    tests <- in_folder(sources[["base"]], file.path("tests", "testthat"))
+    if (needs_tests && !dir.exists(tests)) {
+      abort_argument("`base` has no tests in `tests/testthat`.", call)
+    }
     inform_profile(paste0("Installing ", package, ", ", about[[side]]$title), "profile_message_runs")
     install_source(sources[[side]], libraries[[side]], about[[side]]$title, folder, call)
   }
   temporary <- in_folder(folder, "temporary")
   dir.create(temporary)
-  tests <- in_folder(sources[["base"]], file.path("tests", "testthat"))
   done <- TRUE
   list(
     folder = folder, package = package, libraries = libraries,
-    titles = vapply(about, `[[`, "", "title"), tests = if (dir.exists(tests)) tests, temporary = temporary
+    titles = vapply(about, `[[`, "", "title"), tests = tests, temporary = temporary
   )
 }
 

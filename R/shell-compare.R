@@ -106,7 +106,7 @@ shell_compare_package <- function(options, values, limits) {
   seconds <- shell_number(options, "time", 300)
   call <- rlang::current_env()
   code <- code_of_package_run(options$script, isTRUE(options$tests), call)
-  versions <- install_versions(values[[1]], if (length(values) == 2) values[[2]], ".", call)
+  versions <- install_versions(values[[1]], if (length(values) == 2) values[[2]], ".", is.null(code), call)
   on.exit(unlink(versions$folder, recursive = TRUE))
   # Enough runs for the smallest limit.
   shares <- unlist(lapply(limits, function(limit) if (is.null(limit$type)) limit$share))

@@ -73,7 +73,7 @@ test_that("time is recorded with a number of runs that the pilot fixes", {
 test_that("paths of both versions have the same length", {
   skip_without_bytes()
   folder <- package_repository("  numeric(n)", "  numeric(n)")
-  versions <- suppressMessages(install_versions("HEAD~1", NULL, folder, NULL), classes = "profile_message_runs")
+  versions <- suppressMessages(install_versions("HEAD~1", NULL, folder, FALSE, NULL), classes = "profile_message_runs")
   withr::defer(unlink(versions$folder, recursive = TRUE))
   expect_length(unique(nchar(versions$libraries)), 1)
   expect_true(all(file.exists(file.path(versions$libraries, "smallpkg"))))
