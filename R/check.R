@@ -11,8 +11,8 @@
 #' The check is that of R, and does the same as without recording. Its output is shown as usual.
 #'
 #' @details
-#' A folder is built first by `R CMD build`, which is the part `build`. The other parts are processes that the check
-#' starts one after the other, so their times do not overlap:
+#' A folder is built first by `R CMD build`, with the option `--no-manual` if the check has it. This is the part
+#' `build`. The other parts are processes that the check starts one after the other, so their times do not overlap:
 #'
 #' - `install`: installs the package;
 #' - `load`: loads and attaches it in several ways;
@@ -164,7 +164,7 @@ record_check <- function(path, args, interval, lines, quiet, call, start = start
   package <- package_of(path)
   if (is_built) {
     built <- new_private_folder(in_folder(folder, "built"))
-    status <- in_working_directory(built, run("build", path))
+    status <- in_working_directory(built, run("build", intersect(args, "--no-manual"), path))
     path <- c(list.files(built, "[.]tar[.]gz$", full.names = TRUE), path)[[1]]
   }
   check_started <- as.numeric(Sys.time())
