@@ -11,8 +11,8 @@
 #' The check is that of R, and does the same as without recording. Its output is shown as usual.
 #'
 #' @details
-#' A folder is built first by `R CMD build`, which is the part `build`. The other parts are processes that the check
-#' starts one after the other, so their times do not overlap:
+#' A folder is built first by `R CMD build`, with the option `--no-manual` if the check has it. This is the part
+#' `build`. The other parts are processes that the check starts one after the other, so their times do not overlap:
 #'
 #' - `install`: installs the package;
 #' - `load`: loads and attaches it in several ways;
@@ -45,20 +45,20 @@
 #' @param quiet Whether to hide the output of the check.
 #'
 #' @section Files:
-#' The result is an ordinary R object: `saveRDS(x, "check.rds")` stores it for the `base` of a later check. `profile
-#' check` writes such a file beside the page. `write_page(x$profile, "check.html")` writes a page. The samples have the
-#' labels `check.part`, `check.step`, `check.example`, and those of tests, so that `filter_profile(x$profile, labels =
-#' c(check.part = "tests"))` is the profile of the tests.
+#' The result is an ordinary R object: `saveRDS(x, "check.rds")` stores it for the `base` of a later check. The shell
+#' command writes such a file beside the page. `write_page(x$profile, "check.html")` writes a page. The samples have
+#' the labels `check.part`, `check.step`, `check.example`, and those of tests:
+#' `filter_profile(x$profile, labels = c(check.part = "tests"))` is the profile of the tests.
 #'
 #' @return A list of class `profile_check`. Printing it shows its tables.
 #' - `parts`: a tibble with a row for each part that has run: `part`, `processes` (the number of R processes), `time`
 #'   (in seconds), `share` (of the whole), and `memory` (in bytes, the highest of one process, `NA` if unknown).
 #' - `steps`: a tibble with a row for each process that the check has started itself: `part`, `name`, `began` (in
 #'   seconds since the start), `time` and `memory`.
-#' - `items`: a tibble of examples, tests and vignettes, the slowest one first: `kind` (`"example"`, `"test"`, `"test
-#'   script"` or `"vignette"`), `name`, `time`, and the place of the package that takes most of it: `function`, `file`
-#'   and `line` of the innermost call of its code, and `line_time`, the time there. `NA` if there are no samples of the
-#'   package, or no lines.
+#' - `items`: a tibble of examples, tests and vignettes, the slowest one first: `kind` (`"example"`, `"test"`,
+#'   `"test script"` or `"vignette"`), `name`, `time`, and the place of the package that takes most of it: `function`,
+#'   `file` and `line` of the innermost call of its code, and `line_time`, the time there. `NA` if there are no samples
+#'   of the package, or no lines.
 #' - `exceeded`: a tibble of what takes longer than CRAN accepts: examples of more than 5 seconds, and a check of more
 #'   than ten minutes. Columns: `what`, `name`, `time` and `limit`.
 #' - `loading`: a tibble of packages that were loaded: `package`, `time` without and `total` with the packages that it
@@ -72,7 +72,7 @@
 #' - `profile_error_argument` for invalid arguments, such as a folder without a package;
 #' - `profile_error_unsupported` on other systems, `profile_error_process` if the recording cannot begin. A check that
 #'   fails is no error.
-#' @seealso [record_profile()] with `children`; `vignette("parallel")`
+#' @seealso [record_profile()] with `children`; `vignette("processes")`
 #' @export
 #' @examples
 #' \dontrun{
@@ -164,7 +164,7 @@ record_check <- function(path, args, interval, lines, quiet, call, start = start
   package <- package_of(path)
   if (is_built) {
     built <- new_private_folder(in_folder(folder, "built"))
-    status <- in_working_directory(built, run("build", path))
+    status <- in_working_directory(built, run("build", intersect(args, "--no-manual"), path))
     path <- c(list.files(built, "[.]tar[.]gz$", full.names = TRUE), path)[[1]]
   }
   check_started <- as.numeric(Sys.time())

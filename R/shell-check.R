@@ -5,7 +5,6 @@ shell_check <- function(options, values) {
     abort_usage(paste0("Expected one folder or tarball, got ", count_of(length(values), "argument"), "."))
   }
   path <- c(values, ".")[[1]]
-  call <- rlang::current_env()
   interval <- shell_interval(options)
   name <- if (dir.exists(path)) basename(normalizePath(path)) else sub("_.*", "", basename(path))
   output <- record_target(options, name, "-check.html")

@@ -1,12 +1,13 @@
 #!/usr/bin/env Rscript
-# Compares profile_check() with what R CMD check and testthat say about the time of the same package, and measures what it
-# costs.
+# Compares profile_check() with what R CMD check and testthat say about the time of the same package, and measures what
+# it costs.
 #
-# usage: bench/check/run.R PACKAGE...
+# usage: bench/check/run.R [OPTIONS] PACKAGE...
 #
-# PACKAGE is a folder with the source of a package, whose dependencies are installed. In the same run, the check itself says
-# how long examples (PKG-Ex.timings, by `--timings`) and steps (00check.log, by _R_CHECK_TIMINGS_=0) took. The tests are run
-# again with testthat's list reporter, and the check again without recording. Linux only. Nothing passes or fails.
+# PACKAGE is a folder with the source of a package, whose dependencies are installed, OPTIONS are those of R CMD check.
+# In the same run, the check itself says how long examples (PKG-Ex.timings, by `--timings`) and steps (00check.log, by
+# _R_CHECK_TIMINGS_=0) took. The tests are run again with testthat's list reporter, and the check again without
+# recording. Linux only. Nothing passes or fails.
 
 suppressPackageStartupMessages(library(profile))
 
@@ -42,7 +43,7 @@ for (package in packages) {
   setwd(work)
   name <- subject <- basename(package)
   cat("\n", name, "\n", sep = "")
-  options <- c("--no-manual", "--timings")
+  options <- c("--no-manual", "--timings", setdiff(grep("^--", commandArgs(TRUE), value = TRUE), "--small"))
   cpu <- cpu_of_children()
   own_cpu <- sum(proc.time()[1:2])
   began <- Sys.time()
@@ -120,7 +121,7 @@ for (package in packages) {
   cpu <- cpu_of_children()
   dir.create("plain")
   plain <- system.time({
-    system2(file.path(R.home("bin"), "R"), c("CMD", "build", shQuote(package)), stdout = FALSE, stderr = FALSE)
+    system2(file.path(R.home("bin"), "R"), c("CMD", "build", "--no-manual", shQuote(package)), stdout = FALSE, stderr = FALSE)
     built <- list.files(pattern = "[.]tar[.]gz$")
     system2(file.path(R.home("bin"), "R"), c("CMD", "check", options, "-o", "plain", built), stdout = FALSE, stderr = FALSE)
   })[["elapsed"]]

@@ -1,4 +1,5 @@
-# tier: gate `profile_check()` and `profile check`: a recorded check, and live ones. Processes of the live ones wait
+# tier: gate
+# `profile_check()` and `profile check`: a recorded check, and live ones. Processes of the live ones wait
 # until they were seen, so that nothing depends on how long they take.
 
 # A check of a package with the function `slow()`, which computes for a given time: 2 examples, 2 tests of testthat, and
