@@ -7,5 +7,8 @@ use profile_core::error::Result;
 pub fn own_delay() -> Result<[Option<u64>; 2]> {
     let pid = i32::try_from(std::process::id()).unwrap_or(0);
     let throttled = Throttling::of(pid)?.and_then(|group| group.time());
-    Ok([own_scheduled().map(|scheduled| scheduled.delayed), throttled])
+    Ok([
+        own_scheduled().map(|scheduled| scheduled.delayed),
+        throttled,
+    ])
 }

@@ -81,8 +81,12 @@ impl Waiting {
     }
 
     /// Notes the CPU time of the other threads of the process, if it has any.
-    pub fn look_at_others(&mut self, thread: &impl Watched, passed: Duration) {
-        let now = thread.others_cpu();
+    pub fn look_at_others(&mut self, thread: &impl Watched, has_others: bool, passed: Duration) {
+        let now = if has_others {
+            thread.others_cpu()
+        } else {
+            None
+        };
         let before = std::mem::replace(&mut self.others, now);
         self.others_compute = match (before, now) {
             (Some(before), Some(now)) => {
@@ -100,31 +104,23 @@ impl Waiting {
         }
     }
 
-    /// Keeps a wait, if the thread has been in it since the tick.
+    /// The wait of a thread that sleeps. It is kept if the thread has been in it since the tick.
     pub fn keep(
         &mut self,
-        wait: &Wait,
+        wait: Wait,
         at_tick: Option<Scheduled>,
         now: Option<Scheduled>,
-    ) -> Result<()> {
+    ) -> Result<Wait> {
         let slices = |scheduled: Option<Scheduled>| scheduled.map(|scheduled| scheduled.slices);
         let is_still = at_tick.is_some() && slices(at_tick) == slices(now);
-        self.kept = if is_still { Some(copy(wait)?) } else { None };
-        Ok(())
+        let shown = self.with_threads(&wait)?;
+        self.kept = is_still.then_some(wait);
+        Ok(shown)
     }
 
-    /// What a thread waits for that was read; `None` if it computes, or if that is open: then, this sample is noted.
-    pub fn of(
-        &mut self,
-        seen: Seen,
-        look: Option<Wait>,
-        (sample, time): (usize, Instant),
-    ) -> Result<Option<Wait>> {
-        if is_asleep(seen.state) {
-            // It may just have been woken.
-            let wait = look.unwrap_or(Wait::of(WaitKind::Unknown));
-            return self.with_threads(&wait).map(Some);
-        }
+    /// What a thread waits for that was read and does not sleep; `None` if it computes, or if that is open: then, this sample
+    /// is noted.
+    pub fn of(&mut self, seen: Seen, (sample, time): (usize, Instant)) -> Result<Option<Wait>> {
         let kind = match (seen.state, seen.computes, seen.on_processor) {
             (State::Running, true, Some(true)) => return Ok(None),
             (State::Running, true, None) => {

@@ -113,9 +113,13 @@ impl Watched for FakeThread {
         self.others.get()
     }
 
-    fn wait(&mut self) -> Result<Option<Wait>> {
+    fn notice_wait(&mut self) -> bool {
         self.waits.set(self.waits.get() + 1);
-        Ok(self.wait.borrow().clone())
+        self.wait.borrow().is_some()
+    }
+
+    fn explain_wait(&mut self) -> Result<Wait> {
+        Ok(self.wait.borrow().clone().unwrap())
     }
 
     fn name_waits(&mut self, _: WaitNames, _: &[i32]) -> Result<()> {

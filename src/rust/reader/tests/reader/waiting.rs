@@ -287,7 +287,8 @@ fn a_futex_is_for_threads_if_others_compute() {
         assert_eq!(world.waits().last(), Some(&expected), "{used}");
     }
     assert_eq!(world.reads(), (1, 1));
-    world.recording.thread.others.set(None);
+    // They have ended.
+    world.recording.thread.has_others.set(false);
     world.tick(0, 0, 0);
     assert_eq!(world.waits().last(), Some(&"lock"));
 }
