@@ -491,7 +491,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         let mut wait = None;
         if which == Which::All {
             if is_asleep(state) {
-                wait = Some(self.wait(waits, activity.scheduled)?);
+                wait = Some(self.wait(waits, activity)?);
             } else {
                 let sample = (profile.samples.len(), begin);
                 wait = self.waiting.of(seen, sample)?;
@@ -538,7 +538,7 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
 
     /// What a thread waits for that sleeps: the functions of R decide, then the system call, if it was noticed. The wait is
     /// kept if the thread has not run since the tick.
-    fn wait(&mut self, is_noticed: bool, at_tick: Option<Scheduled>) -> Result<Wait> {
+    fn wait(&mut self, is_noticed: bool, activity: &Activity) -> Result<Wait> {
         let (stack, texts) = (self.reader.stack(), self.reader.texts());
         let names = stack.frames.iter().map(|frame| texts.get(frame.called));
         let wait = match of_r(stack.span.is_some(), names) {
@@ -547,7 +547,12 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             // It may just have been woken.
             None => Wait::of(WaitKind::Unknown),
         };
-        self.waiting.keep(wait, at_tick, self.thread.scheduled())
+        if wait.is_for_threads {
+            self.waiting
+                .look_at_others_now(&self.thread, activity.has_others);
+        }
+        self.waiting
+            .keep(wait, activity.scheduled, self.thread.scheduled())
     }
 
     /// Follows R, which may run in another thread now. Returns `false` if that thread is not found. CPU time that it has

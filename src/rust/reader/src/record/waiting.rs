@@ -10,10 +10,13 @@ use crate::recorded::states::State;
 use crate::recorded::waits::{Wait, WaitKind};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Other threads are what a thread waits for if they used at least this part of the time.
 const PARTS: u128 = 100;
+/// How long it is looked whether they compute when a wait has begun.
+const MOMENT: Duration = Duration::from_micros(100);
 /// The most samples that wait for a decision: more than a wait for a processor has ticks.
 const MOST_OPEN: usize = 1000;
 
@@ -80,8 +83,25 @@ impl Waiting {
         Ok(waited)
     }
 
-    /// Notes the CPU time of the other threads of the process, if it has any.
+    /// Looks whether the other threads of the process compute, if the wait at the last tick was for them.
     pub fn look_at_others(&mut self, thread: &impl Watched, has_others: bool, passed: Duration) {
+        if self.kept.as_ref().is_some_and(|wait| wait.is_for_threads) {
+            self.compare_others(thread, has_others, passed);
+        } else {
+            self.others = None;
+        }
+    }
+
+    /// The same for a wait that has begun: they are read twice.
+    pub fn look_at_others_now(&mut self, thread: &impl Watched, has_others: bool) {
+        if has_others {
+            self.others = thread.others_cpu();
+            thread::sleep(MOMENT);
+        }
+        self.compare_others(thread, has_others, MOMENT);
+    }
+
+    fn compare_others(&mut self, thread: &impl Watched, has_others: bool, passed: Duration) {
         let now = if has_others {
             thread.others_cpu()
         } else {
