@@ -96,7 +96,9 @@ test_that("real time passes while a process sleeps, CPU time does not", {
   values <- x$sample_values
   expect_true(all(values$value[values$type == "wall"] > 0))
   expect_identical(unique(values$value[values$type == "cpu"]), 0)
-  expect_identical(x[[".labels"]]$str, rep("sleeping", nrow(x$samples)))
+  values <- split(x[[".labels"]]$str, x[[".labels"]]$key)
+  expect_identical(values[["state"]], rep("sleeping", nrow(x$samples)))
+  expect_identical(values[["waits_for"]], rep("sleep", nrow(x$samples)))
 
   watched <- NULL
   expect_true(wait_for(function() {

@@ -59,7 +59,8 @@ test_that("the digest shows what real time waits for", {
   text <- format(digest, width = 100)
   table <- text[seq(grep("waits_for$", text), length.out = 6)]
   expect_match(table[-1], "network$|file$|processor$|sleep$|[(]computes[)]$")
-  expect_match(gsub(" +", " ", paste(text, collapse = " ")), "Waited 0.1 s for a processor; its cgroup was throttled for", fixed = TRUE)
+  notes <- gsub(" +", " ", paste(text, collapse = " "))
+  expect_match(notes, "Waited 0.1 s for a processor; its cgroup was throttled for", fixed = TRUE)
   expect_true("summary(x, by = \"waits_for\")" %in% as.list(digest)$next_calls)
   refused <- describe_profile(waiting_profile(c(profile.waits.refused = 1)))
   expect_match(as.list(refused)$notes, "^What some samples wait for is unknown", all = FALSE)

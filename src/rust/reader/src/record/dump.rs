@@ -7,7 +7,7 @@ use crate::record::source::of_process;
 use crate::record::stop_and_read::{Outcome, Which, read};
 use crate::recorded::dump::{Dump, take_labels};
 use crate::recorded::states::Stops;
-use crate::recorded::waits;
+use crate::recorded::waits::{self, Wait};
 use crate::stack::reader::StackReader;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, Stop};
@@ -47,7 +47,11 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
             reader.lose_thread();
         } else {
             let system_call = thread.system_call().and_then(system_call_name);
-            let wait = thread.wait()?;
+            let wait = if thread.notice_wait() {
+                Some(thread.explain_wait()?)
+            } else {
+                None
+            };
             let reading = read(
                 &mut thread,
                 activity.state,
@@ -77,7 +81,8 @@ fn dump_here(pid: i32, stop: Stop) -> Result<Dump> {
     let texts = reader.texts();
     let names = stack.frames.iter().map(|frame| texts.get(frame.called));
     let has_span = stack.span.is_some();
-    let wait = wait.map(|wait| waits::of_r(wait, has_span, names));
+    let by_r = waits::of_r(has_span, names);
+    let wait = wait.map(|wait| by_r.map_or(wait, Wait::of));
     Ok(Dump {
         pid,
         command: process.command()?,

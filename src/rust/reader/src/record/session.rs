@@ -487,9 +487,9 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         for sample in self.waiting.begin(self.since, now)? {
             add_label(sample, WAITS_FOR, WaitKind::Processor.name(), profile)?;
         }
-        if activity.has_others {
-            self.waiting.look_at_others(&self.thread, passed);
-        }
+        let has_others = activity.has_others;
+        self.waiting
+            .look_at_others(&self.thread, has_others, passed);
         Ok(())
     }
 
@@ -527,11 +527,8 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             };
             return self.add(tick, Some(&wait), None, profile);
         }
-        let look = if !by_cpu && is_asleep(state) {
-            self.thread.wait()?
-        } else {
-            None
-        };
+        // Before the stack, since that takes longer.
+        let waits = !by_cpu && is_asleep(state) && self.thread.notice_wait();
         let begin = self.reader.now().time;
         let native = self.native.as_mut();
         let native = native.filter(|native| native.size() < MOST_NATIVE);
@@ -575,11 +572,13 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         };
         let mut wait = None;
         if !by_cpu {
-            let sample = (profile.samples.len(), begin);
-            wait = self.waiting.of(seen, look, sample)?;
             if is_asleep(state) {
-                wait = self.decided_by_r(wait, activity.scheduled)?;
-            } else if seen.on_processor == Some(false) {
+                wait = Some(self.wait(waits, activity)?);
+            } else {
+                let sample = (profile.samples.len(), begin);
+                wait = self.waiting.of(seen, sample)?;
+            }
+            if state == State::Running && seen.on_processor == Some(false) {
                 // Until it was given a processor, it stood where it is, and other ticks were missed.
                 let late = self.reader.now().time.saturating_duration_since(begin);
                 let missed = late.as_nanos() / self.interval.as_nanos().max(1);
@@ -620,20 +619,23 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
         Ok(Tick::Taken { cut, free })
     }
 
-    /// The wait, with what the functions of R say about it. It is kept if the thread has not run since the tick.
-    fn decided_by_r(
-        &mut self,
-        wait: Option<Wait>,
-        at_tick: Option<Scheduled>,
-    ) -> Result<Option<Wait>> {
-        let Some(wait) = wait else {
-            return Ok(None);
-        };
+    /// What a thread waits for that sleeps: the functions of R decide, then the system call, if it was noticed. The wait is
+    /// kept if the thread has not run since the tick.
+    fn wait(&mut self, is_noticed: bool, activity: &Activity) -> Result<Wait> {
         let (stack, texts) = (self.reader.stack(), self.reader.texts());
         let names = stack.frames.iter().map(|frame| texts.get(frame.called));
-        let wait = of_r(wait, stack.span.is_some(), names);
-        self.waiting.keep(&wait, at_tick, self.thread.scheduled())?;
-        Ok(Some(wait))
+        let wait = match of_r(stack.span.is_some(), names) {
+            Some(kind) => Wait::of(kind),
+            None if is_noticed => self.thread.explain_wait()?,
+            // It may just have been woken.
+            None => Wait::of(WaitKind::Unknown),
+        };
+        if wait.is_for_threads {
+            self.waiting
+                .look_at_others_now(&self.thread, activity.has_others);
+        }
+        self.waiting
+            .keep(wait, activity.scheduled, self.thread.scheduled())
     }
 
     /// Follows R, which may run in another thread now. Returns `false` if that thread is not found. CPU time that it has

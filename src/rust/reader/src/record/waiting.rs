@@ -10,10 +10,13 @@ use crate::recorded::states::State;
 use crate::recorded::waits::{Wait, WaitKind};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Other threads are what a thread waits for if they used at least this part of the time.
 const PARTS: u128 = 100;
+/// How long it is looked whether they compute when a wait has begun.
+const MOMENT: Duration = Duration::from_micros(100);
 /// The most samples that wait for a decision: more than a wait for a processor has ticks.
 const MOST_OPEN: usize = 1000;
 
@@ -80,9 +83,30 @@ impl Waiting {
         Ok(waited)
     }
 
-    /// Notes the CPU time of the other threads of the process, if it has any.
-    pub fn look_at_others(&mut self, thread: &impl Watched, passed: Duration) {
-        let now = thread.others_cpu();
+    /// Looks whether the other threads of the process compute, if the wait at the last tick was for them.
+    pub fn look_at_others(&mut self, thread: &impl Watched, has_others: bool, passed: Duration) {
+        if self.kept.as_ref().is_some_and(|wait| wait.is_for_threads) {
+            self.compare_others(thread, has_others, passed);
+        } else {
+            self.others = None;
+        }
+    }
+
+    /// The same for a wait that has begun: they are read twice.
+    pub fn look_at_others_now(&mut self, thread: &impl Watched, has_others: bool) {
+        if has_others {
+            self.others = thread.others_cpu();
+            thread::sleep(MOMENT);
+        }
+        self.compare_others(thread, has_others, MOMENT);
+    }
+
+    fn compare_others(&mut self, thread: &impl Watched, has_others: bool, passed: Duration) {
+        let now = if has_others {
+            thread.others_cpu()
+        } else {
+            None
+        };
         let before = std::mem::replace(&mut self.others, now);
         self.others_compute = match (before, now) {
             (Some(before), Some(now)) => {
@@ -100,31 +124,23 @@ impl Waiting {
         }
     }
 
-    /// Keeps a wait, if the thread has been in it since the tick.
+    /// The wait of a thread that sleeps. It is kept if the thread has been in it since the tick.
     pub fn keep(
         &mut self,
-        wait: &Wait,
+        wait: Wait,
         at_tick: Option<Scheduled>,
         now: Option<Scheduled>,
-    ) -> Result<()> {
+    ) -> Result<Wait> {
         let slices = |scheduled: Option<Scheduled>| scheduled.map(|scheduled| scheduled.slices);
         let is_still = at_tick.is_some() && slices(at_tick) == slices(now);
-        self.kept = if is_still { Some(copy(wait)?) } else { None };
-        Ok(())
+        let shown = self.with_threads(&wait)?;
+        self.kept = is_still.then_some(wait);
+        Ok(shown)
     }
 
-    /// What a thread waits for that was read; `None` if it computes, or if that is open: then, this sample is noted.
-    pub fn of(
-        &mut self,
-        seen: Seen,
-        look: Option<Wait>,
-        (sample, time): (usize, Instant),
-    ) -> Result<Option<Wait>> {
-        if is_asleep(seen.state) {
-            // It may just have been woken.
-            let wait = look.unwrap_or(Wait::of(WaitKind::Unknown));
-            return self.with_threads(&wait).map(Some);
-        }
+    /// What a thread waits for that was read and does not sleep; `None` if it computes, or if that is open: then, this sample
+    /// is noted.
+    pub fn of(&mut self, seen: Seen, (sample, time): (usize, Instant)) -> Result<Option<Wait>> {
         let kind = match (seen.state, seen.computes, seen.on_processor) {
             (State::Running, true, Some(true)) => return Ok(None),
             (State::Running, true, None) => {

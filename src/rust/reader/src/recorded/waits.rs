@@ -92,64 +92,60 @@ const RECEIVES: &str = "recvData";
 /// What is between them.
 const HANDLERS: [&str; 4] = ["tryCatch", "tryCatchList", "tryCatchOne", "doTryCatch"];
 
-/// What R waits for in a call, given the names of its functions, the innermost one first. R decides before the system call:
+/// What R waits for, if its functions say so, given their names, the innermost one first. R decides before the system call:
 /// `Sys.sleep()` may watch a pipe meanwhile, and a server without a request waits for its clients in many ways. With an
 /// open span, a request is being worked on, so that its loop is not idle.
-pub fn of_r<'n>(wait: Wait, has_span: bool, mut names: impl Iterator<Item = &'n str>) -> Wait {
+pub fn of_r<'n>(has_span: bool, mut names: impl Iterator<Item = &'n str>) -> Option<WaitKind> {
     let Some(innermost) = names.next() else {
-        return Wait::of(WaitKind::Idle);
+        return Some(WaitKind::Idle);
     };
     if innermost == "Sys.sleep" {
-        return Wait::of(WaitKind::Sleep);
+        return Some(WaitKind::Sleep);
     }
     let mut is_first = true;
     let mut receives = false;
     for name in names {
         let is_loop = name == LOOP && is_first && innermost == ".Call" && !has_span;
         if is_loop || name == WORKER && receives {
-            return Wait::of(WaitKind::Idle);
+            return Some(WaitKind::Idle);
         }
         is_first = false;
         receives = name.starts_with(RECEIVES) || receives && HANDLERS.contains(&name);
     }
-    wait
+    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn kind(names: &[&str]) -> WaitKind {
-        of_r(Wait::of(WaitKind::Pipe), false, names.iter().copied()).kind
+    fn kind(names: &[&str]) -> Option<WaitKind> {
+        of_r(false, names.iter().copied())
     }
 
     #[test]
     fn functions_of_r_decide_before_the_system_call() {
-        assert_eq!(kind(&["Sys.sleep", "f"]), WaitKind::Sleep);
-        assert_eq!(kind(&["f", "Sys.sleep"]), WaitKind::Pipe);
-        assert_eq!(kind(&[]), WaitKind::Idle);
-        assert_eq!(kind(&[".Call", "execCallbacks", "run_now"]), WaitKind::Idle);
-        assert_eq!(kind(&["readLines", "f", "execCallbacks"]), WaitKind::Pipe);
-        let with_span =
-            |names: &[&str]| of_r(Wait::of(WaitKind::Lock), true, names.iter().copied()).kind;
-        assert_eq!(with_span(&[".Call", "execCallbacks"]), WaitKind::Lock);
-        assert_eq!(with_span(&["Sys.sleep", "f"]), WaitKind::Sleep);
-        assert_eq!(with_span(&[]), WaitKind::Idle);
+        assert_eq!(kind(&["Sys.sleep", "f"]), Some(WaitKind::Sleep));
+        assert_eq!(kind(&["f", "Sys.sleep"]), None);
+        assert_eq!(kind(&[]), Some(WaitKind::Idle));
+        assert_eq!(
+            kind(&[".Call", "execCallbacks", "run_now"]),
+            Some(WaitKind::Idle)
+        );
+        assert_eq!(kind(&["readLines", "f", "execCallbacks"]), None);
+        let with_span = |names: &[&str]| of_r(true, names.iter().copied());
+        assert_eq!(with_span(&[".Call", "execCallbacks"]), None);
+        assert_eq!(with_span(&["Sys.sleep", "f"]), Some(WaitKind::Sleep));
+        assert_eq!(with_span(&[]), Some(WaitKind::Idle));
         let received = ["unserialize", "recvData.SOCKnode", "recvData"];
         let inside = |outer: &[&'static str]| kind(&[&received[..], outer].concat());
-        assert_eq!(inside(&["workCommand", "workLoop"]), WaitKind::Idle);
+        assert_eq!(inside(&["workCommand", "workLoop"]), Some(WaitKind::Idle));
         assert_eq!(
             inside(&["doTryCatch", "tryCatch", "workCommand"]),
-            WaitKind::Idle
+            Some(WaitKind::Idle)
         );
         // A worker that is the master of others.
-        assert_eq!(
-            inside(&["clusterApply", "do.call", "workCommand"]),
-            WaitKind::Pipe
-        );
-        assert_eq!(
-            kind(&["readLines", "f", "do.call", "workCommand"]),
-            WaitKind::Pipe
-        );
+        assert_eq!(inside(&["clusterApply", "do.call", "workCommand"]), None);
+        assert_eq!(kind(&["readLines", "f", "do.call", "workCommand"]), None);
     }
 }

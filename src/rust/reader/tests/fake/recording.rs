@@ -73,8 +73,9 @@ pub struct FakeThread {
     pub wait: Rc<RefCell<Option<Wait>>>,
     pub waits: Rc<Cell<u32>>,
     pub is_wait_refused: Rc<Cell<bool>>,
-    /// The CPU time of the other threads.
+    /// The CPU time of the other threads, and how much of it they use between two readings.
     pub others: Rc<Cell<Option<u64>>>,
+    pub others_use: Rc<Cell<u64>>,
     /// Whether its process runs another program.
     pub has_left: Rc<Cell<bool>>,
     /// What is known if its state is running.
@@ -115,12 +116,19 @@ impl Watched for FakeThread {
     }
 
     fn others_cpu(&self) -> Option<u64> {
-        self.others.get()
+        let others = self.others.get();
+        self.others
+            .set(others.map(|used| used + self.others_use.get()));
+        others
     }
 
-    fn wait(&mut self) -> Result<Option<Wait>> {
+    fn notice_wait(&mut self) -> bool {
         self.waits.set(self.waits.get() + 1);
-        Ok(self.wait.borrow().clone())
+        self.wait.borrow().is_some()
+    }
+
+    fn explain_wait(&mut self) -> Result<Wait> {
+        Ok(self.wait.borrow().clone().unwrap())
     }
 
     fn name_waits(&mut self, _: WaitNames, _: &[i32]) -> Result<()> {
@@ -201,6 +209,7 @@ impl Recording {
             waits: Rc::default(),
             is_wait_refused: Rc::default(),
             others: Rc::default(),
+            others_use: Rc::default(),
             has_left: Rc::default(),
             evidence: Rc::new(Cell::new(COMPUTES)),
             looks: Rc::default(),

@@ -287,7 +287,14 @@ fn a_futex_is_for_threads_if_others_compute() {
         assert_eq!(world.waits().last(), Some(&expected), "{used}");
     }
     assert_eq!(world.reads(), (1, 1));
-    world.recording.thread.others.set(None);
+    // A new wait, while they compute and while they do not.
+    for (used, expected) in [(MS / 100, "threads"), (0, "lock")] {
+        world.recording.thread.others_use.set(used);
+        world.tick(0, 0, 1);
+        assert_eq!(world.waits().last(), Some(&expected), "{used}");
+    }
+    // They have ended.
+    world.recording.thread.has_others.set(false);
     world.tick(0, 0, 0);
     assert_eq!(world.waits().last(), Some(&"lock"));
 }

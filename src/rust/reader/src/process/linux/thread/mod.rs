@@ -220,8 +220,12 @@ impl Watched for Thread {
         )
     }
 
-    fn wait(&mut self) -> Result<Option<Wait>> {
-        self.waits.look(self.id)
+    fn notice_wait(&mut self) -> bool {
+        self.waits.notice(self.id)
+    }
+
+    fn explain_wait(&mut self) -> Result<Wait> {
+        self.waits.explain()
     }
 
     fn name_waits(&mut self, names: WaitNames, others: &[i32]) -> Result<()> {

@@ -35,8 +35,11 @@ pub trait Watched {
     /// The CPU time of the other threads of its process, in nanoseconds, if it is known.
     fn others_cpu(&self) -> Option<u64>;
 
-    /// What it waits for; `None` if it runs.
-    fn wait(&mut self) -> Result<Option<Wait>>;
+    /// Notices the system call that it is in. Returns whether it waits.
+    fn notice_wait(&mut self) -> bool;
+
+    /// What the call waits for that was noticed last.
+    fn explain_wait(&mut self) -> Result<Wait>;
 
     /// Which names waits have, and the other processes that they may name.
     fn name_waits(&mut self, names: WaitNames, others: &[i32]) -> Result<()>;

@@ -28,8 +28,9 @@ use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryText};
 use profile_core::message;
 use profile_runtime::memory::Memory;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
 
 /// The most file descriptors of one call that are looked up.
 const MOST_DESCRIPTORS: usize = 64;
@@ -43,6 +44,16 @@ pub struct Waits {
     names: WaitNames,
     ends: Ends,
     is_refused: bool,
+    /// The file with the system call of this thread. It remains open, since it is read often.
+    file: Option<(i32, File)>,
+    /// What was noticed last.
+    noticed: Option<Noticed>,
+}
+
+#[derive(Debug)]
+enum Noticed {
+    Wait(WaitKind),
+    Call(Call),
 }
 
 impl Waits {
@@ -52,6 +63,8 @@ impl Waits {
             names,
             ends: Ends::new(pid, names),
             is_refused: false,
+            file: None,
+            noticed: None,
         }
     }
 
@@ -68,26 +81,63 @@ impl Waits {
     }
 
     /// What a thread waits for; `None` if it runs or has ended.
+    #[cfg(test)]
     pub fn look(&mut self, thread: i32) -> Result<Option<Wait>> {
-        if self.is_refused {
-            return Ok(Some(Wait::of(WaitKind::Unknown)));
-        }
-        let text = match fs::read_to_string(file_of(self.pid, &message!("task/{thread}/syscall"))) {
-            Ok(text) => text,
+        Ok(if self.notice(thread) {
+            Some(self.explain()?)
+        } else {
+            None
+        })
+    }
+
+    /// Notices the system call that a thread is in. Returns whether it waits.
+    pub fn notice(&mut self, thread: i32) -> bool {
+        self.noticed = if self.is_refused {
+            Some(Noticed::Wait(WaitKind::Unknown))
+        } else {
+            self.read(thread)
+        };
+        self.noticed.is_some()
+    }
+
+    fn read(&mut self, thread: i32) -> Option<Noticed> {
+        let mut bytes = [0; 256];
+        match self.read_file(thread, &mut bytes) {
+            Ok(length) => {
+                let text = std::str::from_utf8(bytes.get(..length)?).ok()?;
+                let call = Call::parse(text)?;
+                if call.number >= 0 {
+                    return Some(Noticed::Call(call));
+                }
+                // Outside of a call, it waits only for a page that is read from a file.
+                let is_reading = state_of(self.pid, thread) == Some(State::WaitsForDevice);
+                is_reading.then_some(Noticed::Wait(WaitKind::PageFault))
+            }
             Err(error) if is_refusal(&error) => {
                 self.is_refused = true;
-                return Ok(Some(Wait::of(WaitKind::Unknown)));
+                Some(Noticed::Wait(WaitKind::Unknown))
             }
-            Err(_) => return Ok(None),
-        };
-        match Call::parse(&text) {
-            None => Ok(None),
-            // Outside of a call, it waits only for a page that is read from a file.
-            Some(Call { number, .. }) if number < 0 => {
-                let is_reading = state_of(self.pid, thread) == Some(State::WaitsForDevice);
-                Ok(is_reading.then(|| Wait::of(WaitKind::PageFault)))
-            }
-            Some(call) => self.of_call(&call).map(Some),
+            Err(_) => None,
+        }
+    }
+
+    fn read_file(&mut self, thread: i32, bytes: &mut [u8]) -> io::Result<usize> {
+        if self.file.as_ref().is_none_or(|(of, _)| *of != thread) {
+            let path = file_of(self.pid, &message!("task/{thread}/syscall"));
+            self.file = Some((thread, File::open(path)?));
+        }
+        match &self.file {
+            Some((_, file)) => file.read_at(bytes, 0),
+            None => Ok(0),
+        }
+    }
+
+    /// What the call that was noticed last waits for.
+    pub fn explain(&mut self) -> Result<Wait> {
+        match self.noticed.take() {
+            Some(Noticed::Call(call)) => self.of_call(&call),
+            Some(Noticed::Wait(kind)) => Ok(Wait::of(kind)),
+            None => Ok(Wait::of(WaitKind::Unknown)),
         }
     }
 }
