@@ -51,8 +51,9 @@ places_of_code <- function(x, is_code, call) {
   owner[!is_on_stacks(x, at, of_location, rows, owner, candidates, names)] <- NA
   samples <- tabulate(at, nrow(x$locations))[rows]
   texts <- list()
-  owners <- tapply(samples, owner, sum)
-  for (number in as.integer(names(owners)[order(-owners, names(owners))])) {
+  owners <- sort(unique(owner))
+  of_owner <- vapply(owners, function(number) sum(samples[owner %in% number]), 0)
+  for (number in owners[order(-of_owner, owners)]) {
     candidate <- candidates[[number]]
     copy <- recompiled(candidate$original, candidate$file, left)
     if (is.null(copy$copy)) {

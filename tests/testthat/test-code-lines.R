@@ -124,6 +124,13 @@ test_that("code belongs to a function only if it is on the stack, and no other f
   z$sample_values <- vctrs::vec_rbind(z$sample_values, transform(z$sample_values[1:2, ], sample_id = 1000L))
   z$sample_locations <- vctrs::vec_rbind(z$sample_locations, data.frame(sample_id = 1000L, depth = 1L, location_id = 1000L))
   expect_false(is_sapply(z))
+  # No function is known.
+  z <- raw
+  z$functions$name <- z$functions$system_name <- "unknown"
+  found <- with_lines_of_code(z, call)
+  expect_false(any(is_byte_code(found$functions$filename)))
+  expect_identical(nrow(found$samples), nrow(raw$samples))
+  expect_identical(with_lines_of_code(z, call, keep = TRUE)$functions, z$functions)
   # Two functions with the same code.
   local_functions_here(sapply = paste(deparse(base::sapply), collapse = "\n"))
   z <- raw
