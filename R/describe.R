@@ -437,7 +437,9 @@ described_notes <- function(x, summary, parts) {
     if (functions_without_lines(x) > 0) {
       paste0("Without lines, since they have few samples: ", count_of(functions_without_lines(x), "function"), ".")
     },
-    if (any(is_byte_code(x$functions$filename))) "Positions in packages were recorded: `add_source_text(x)` looks up their lines.",
+    if (any(is_byte_code(x$functions$filename))) {
+      "Positions in packages were recorded: `add_source_text(x)` looks up their lines."
+    },
     hint_for(x, summary),
     if (is_snapshot(x)) described_resident(x),
     if (is_of_r(x) && isTRUE(abs(unknown) - share_of_own_code(x, summary) >= 0.5)) {

@@ -115,8 +115,10 @@ test_that("code belongs to a function only if it is on the stack, and no other f
   y$functions$name[y$functions$name == "sapply"] <- y$functions$system_name[y$functions$system_name == "sapply"] <- "vapply"
   expect_false(is_sapply(y))
   z <- raw
-  z$functions <- vctrs::vec_rbind(z$functions, transform(z$functions[1, ], function_id = 1000L, name = "sapply", system_name = "sapply",
-    filename = "", .package = "base"))
+  added <- transform(
+    z$functions[1, ], function_id = 1000L, name = "sapply", system_name = "sapply", filename = "", .package = "base"
+  )
+  z$functions <- vctrs::vec_rbind(z$functions, added)
   z$functions$name[z$functions$name == "sapply" & z$functions$function_id < 1000] <- "vapply"
   z$functions$system_name[z$functions$system_name == "sapply" & z$functions$function_id < 1000] <- "vapply"
   z$locations <- vctrs::vec_rbind(z$locations, transform(z$locations[1, ], function_id = 1000L, location_id = 1000L, line = 0L))
