@@ -33,7 +33,8 @@ places_of_code <- function(x, is_code, call) {
   code <- x$functions$filename[of_location[rows]]
   position <- x$locations$line[rows]
   known <- list(
-    location = rows, file = rep(NA_character_, length(rows)), line = rep(NA_integer_, length(rows)), text = no_text, skipped = 0L
+    location = rows, file = rep(NA_character_, length(rows)), line = rep(NA_integer_, length(rows)),
+    text = no_text, skipped = 0L
   )
   left <- most_deparsed_lines(call)
   if (length(rows) == 0 || left == 0 || !is_live_platform()) {
@@ -51,8 +52,9 @@ places_of_code <- function(x, is_code, call) {
   owner[!is_on_stacks(x, at, of_location, rows, owner, candidates, names)] <- NA
   samples <- tabulate(at, nrow(x$locations))[rows]
   texts <- list()
-  owners <- tapply(samples, owner, sum)
-  for (number in as.integer(names(owners)[order(-owners, names(owners))])) {
+  owners <- sort(unique(owner))
+  of_owner <- vapply(owners, function(number) sum(samples[owner %in% number]), 0)
+  for (number in owners[order(-of_owner, owners)]) {
     candidate <- candidates[[number]]
     copy <- recompiled(candidate$original, candidate$file, left)
     if (is.null(copy$copy)) {
@@ -135,7 +137,8 @@ is_on_stacks <- function(x, at, of_location, rows, owner, candidates, names) {
   is_there <- rep(FALSE, length(rows))
   for (number in unique(owner[!is.na(owner)])) {
     candidate <- candidates[[number]]
-    is_function <- names$package %in% c(candidate$package, NA) & (names$called == candidate$name | names$defined == candidate$name)
+    has_name <- names$called == candidate$name | names$defined == candidate$name
+    is_function <- has_name & names$package %in% c(candidate$package, NA)
     has_function <- logical(nrow(x$samples))
     has_function[sample[is_function[of_frame] %in% TRUE]] <- TRUE
     of_this <- which(owner == number)

@@ -426,14 +426,27 @@ share_of_own_code <- function(x, summary) {
   sum(by_function$self_share[by_function$name %in% own])
 }
 
+# The least number of compilations, in words; nothing if it may be a single one. Between two samples with calls of the
+# compiler, one without them shows that the first call has ended. So samples must be in the order in which they were taken.
+in_compilations <- function(x, names) {
+  if (!all(x$sources$source_type %in% c("rprof", "process"))) {
+    return("")
+  }
+  of_compiler <- x$functions$function_id[x$functions$name %in% names]
+  frames <- x$sample_locations$location_id %in% x$locations$location_id[x$locations$function_id %in% of_compiler]
+  is_compiling <- x$samples$sample_id %in% x$sample_locations$sample_id[frames]
+  begins <- tapply(is_compiling, x$samples$source_id, function(compiling) sum(diff(c(FALSE, compiling)) == 1))
+  if (sum(begins) > 1) paste0(", in at least ", count_of(sum(begins), "compilation")) else ""
+}
+
 # The time that R's compiler took, by the functions with which R calls it when a function or a loop runs.
-note_of_compiler <- function(summary) {
+note_of_compiler <- function(summary, x) {
   by_function <- summary$by_function
   names <- c("compiler:::tryCmpfun", "compiler:::tryCompile")
   share <- sum(by_function$total_share[by_function$name %in% names])
   if (is_time_or_count(summary) && isTRUE(share >= 0.05)) {
     paste0(
-      "R's compiler took ", trimws(percent(share)), "% of the time. It compiles a function at one of its first calls; ",
+      "R's compiler took ", trimws(percent(share)), "% of the time", in_compilations(x, names), ". It compiles a function at one of its first calls; ",
       "functions that are created again and again, with different code, are compiled each time."
     )
   }
@@ -474,7 +487,7 @@ described_notes <- function(x, summary, parts) {
     },
     if (!is.null(parts$peak)) notes_of_ends(parts$peak),
     if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
-    note_of_compiler(summary),
+    note_of_compiler(summary, x),
     if (is_time_or_count(summary)) note_of_delay(x, run$seconds %||% in_seconds(run$whole, run$unit)),
     if (any(source_attribute(x, "profile.waits.refused") %in% "1")) {
       "What some samples wait for is unknown, because the system does not permit to see it: see *Waiting* in `?dump_stack`."
@@ -483,7 +496,9 @@ described_notes <- function(x, summary, parts) {
     if (functions_without_lines(x) > 0) {
       paste0("Without lines, since they have few samples: ", count_of(functions_without_lines(x), "function"), ".")
     },
-    if (any(is_byte_code(x$functions$filename))) "Positions in packages were recorded: `add_source_text(x)` looks up their lines.",
+    if (any(is_byte_code(x$functions$filename))) {
+      "Positions in packages were recorded: `add_source_text(x)` looks up their lines."
+    },
     hint_for(x, summary),
     if (is_snapshot(x)) described_resident(x),
     if (is_of_r(x) && isTRUE(abs(unknown) - share_of_own_code(x, summary) >= 0.5)) {

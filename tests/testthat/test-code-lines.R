@@ -115,8 +115,10 @@ test_that("code belongs to a function only if it is on the stack, and no other f
   y$functions$name[y$functions$name == "sapply"] <- y$functions$system_name[y$functions$system_name == "sapply"] <- "vapply"
   expect_false(is_sapply(y))
   z <- raw
-  z$functions <- vctrs::vec_rbind(z$functions, transform(z$functions[1, ], function_id = 1000L, name = "sapply", system_name = "sapply",
-    filename = "", .package = "base"))
+  added <- transform(
+    z$functions[1, ], function_id = 1000L, name = "sapply", system_name = "sapply", filename = "", .package = "base"
+  )
+  z$functions <- vctrs::vec_rbind(z$functions, added)
   z$functions$name[z$functions$name == "sapply" & z$functions$function_id < 1000] <- "vapply"
   z$functions$system_name[z$functions$system_name == "sapply" & z$functions$function_id < 1000] <- "vapply"
   z$locations <- vctrs::vec_rbind(z$locations, transform(z$locations[1, ], function_id = 1000L, location_id = 1000L, line = 0L))
@@ -124,6 +126,13 @@ test_that("code belongs to a function only if it is on the stack, and no other f
   z$sample_values <- vctrs::vec_rbind(z$sample_values, transform(z$sample_values[1:2, ], sample_id = 1000L))
   z$sample_locations <- vctrs::vec_rbind(z$sample_locations, data.frame(sample_id = 1000L, depth = 1L, location_id = 1000L))
   expect_false(is_sapply(z))
+  # No function is known.
+  z <- raw
+  z$functions$name <- z$functions$system_name <- "unknown"
+  found <- with_lines_of_code(z, call)
+  expect_false(any(is_byte_code(found$functions$filename)))
+  expect_identical(nrow(found$samples), nrow(raw$samples))
+  expect_identical(with_lines_of_code(z, call, keep = TRUE)$functions, z$functions)
   # Two functions with the same code.
   local_functions_here(sapply = paste(deparse(base::sapply), collapse = "\n"))
   z <- raw

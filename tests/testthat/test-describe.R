@@ -269,13 +269,22 @@ test_that("a note of an update is not repeated", {
 })
 
 test_that("the time of R's compiler is named", {
-  compiled <- function(n) {
-    path <- withr::local_tempfile()
+  compiled <- function(n, between = 0, extension = "") {
+    path <- withr::local_tempfile(fileext = extension)
     inner <- "\"cmp\" \"cmpfun\" \"compiler:::tryCmpfun\" \"made\" \"f\" "
-    writeLines(c("sample.interval=20000", rep(inner, n), rep("\"f\" ", 100 - n)), path)
-    paste(trimws(format(describe_profile(read_rprof(path)), width = 1000)), collapse = "\n")
+    lines <- rep(c(inner, rep("\"f\" ", between)), n)
+    writeLines(c("sample.interval=20000", lines, rep("\"f\" ", 100 - length(lines))), path)
+    x <- read_rprof(path)
+    if (extension != "") {
+      quietly(write_profile(x, path))
+      x <- read_profile(path)
+    }
+    paste(trimws(format(describe_profile(x), width = 1000)), collapse = "\n")
   }
   expect_match(compiled(12), "R's compiler took 12.0% of the time.", fixed = TRUE)
   expect_match(compiled(5), "R's compiler took 5.0% of the time.", fixed = TRUE)
+  # How often is known if there are other samples between two compilations, in the order in which they were taken.
+  expect_match(compiled(12, between = 1), "R's compiler took 12.0% of the time, in at least 12 compilations.", fixed = TRUE)
+  expect_match(compiled(12, between = 1, extension = ".pb.gz"), "R's compiler took 12.0% of the time.", fixed = TRUE)
   expect_no_match(compiled(4), "compiler took")
 })

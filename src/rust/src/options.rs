@@ -181,7 +181,7 @@ pub fn allocation_settings(list: &Robj) -> Result<allocations::Settings> {
         probe: count(list, "probe")?,
         forks: option(list, "forks")?.flag()?,
         reader: option(list, "reader")?.integers()?.first().copied(),
-        titled: titled_functions(list)?,
+        titled: titled_functions(option(list, "titled")?)?,
     })
 }
 
