@@ -106,7 +106,7 @@ sentence_of_bill <- function(parallel) {
 
 bill_words <- c(
   work = "busy: computed in tasks", processor = "in tasks, waited for a processor", task_waits = "in tasks, waited",
-  transfer = "transferred data", starting = "started R, packages or workers", serial = "waited for the master, which computed",
+  transfer = "transferred data", starting = "started R, packages or workers", serial = "waited for the master (serial)",
   others = "waited for other workers", master_waits = "idle, and the master waited"
 )
 

@@ -49,6 +49,8 @@ measure_program <- function(kind, how, workers) {
     busy = sum(share[c("work", "processor", "task_waits")]), share[c("work", "starting", "serial")],
     seconds = bill$seconds
   ))
+  # The program cannot note when the master forks.
+  if (how == "forks") found[c("starting", "rest")] <- c(0, found[["rest"]] + found[["starting"]])
   list(found = found, truth = truth_of(folder, workers), parts = share[c("transfer", "others", "master_waits")])
 }
 

@@ -77,6 +77,12 @@ for (const [source, start] of [
 	[2, 103],
 ])
 	processes.order[source].times = { start, step: 1e9, sample: [0], at: [0] };
+processes.parallel = {
+	sentence: '2 workers were busy 75% of 4 s.',
+	columns: ['what the workers did', 'share', 'time'],
+	cells: ['busy: computed in tasks', '75.0%', '6s'],
+	notes: ['On average, 1.5 of at most 2 were busy.'],
+};
 export const change = makeData(
 	[
 		...stacks.slice(0, 6).map((stack) => ({ stack, source: 0, values: [2, 0] })),

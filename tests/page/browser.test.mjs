@@ -783,6 +783,9 @@ test('processes that worked together have lanes on one clock, in the strip too',
 	const page = await open(processes, { height: 1400 });
 	assert.equal(await page.$eval('#layout', ({ value }) => value), 'time');
 	assert.match(await textOf(page, '#facts'), /3 processes/);
+	assert.equal(await textOf(page, '#parallel-sentence'), '2 workers were busy 75% of 4 s.');
+	assert.equal(await textOf(page, '#parallel-rows tbody'), 'busy: computed in tasks75.0%6s');
+	assert.equal(await textOf(page, '#parallel-notes'), 'On average, 1.5 of at most 2 were busy.');
 	assert.match(await textOf(page, '#range'), /^4 samples, 4 s, 3 processes/);
 	const shown = () =>
 		page.evaluate(() => ({

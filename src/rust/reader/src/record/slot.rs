@@ -20,7 +20,7 @@ pub struct Slot {
     track: Track,
     /// Where it is, if that is known.
     place: Option<Place>,
-    /// Whether it waited at the last tick.
+    /// Whether it waited at the last look, where it is.
     has_waited: bool,
     /// Whether its stack is known since the last look.
     is_read: bool,
@@ -80,7 +80,9 @@ impl Slot {
         self.is_read |= !self.must_read(since);
         // A thread that has been woken still stands where it waited.
         let was_scheduled = since.is_some_and(|since| since.was_scheduled);
-        self.has_waited = state != State::Running || self.has_waited && !was_scheduled;
+        let waits = state != State::Running || self.has_waited && !was_scheduled;
+        // Where it waits is known only if its stack was read.
+        self.has_waited = waits && self.is_read;
         self.seen = Some((state, since));
     }
 
@@ -243,7 +245,11 @@ mod tests {
             place: Place::Task,
             doing,
         };
-        let runs = [(at(Doing::Waits), 2), (at(Doing::Computes), 2)];
+        // It waits elsewhere, but could not be read.
+        slot.end_look(State::Sleeping, other);
+        slot.count(1).unwrap();
+        assert!(slot.must_read(same));
+        let runs = [(at(Doing::Waits), 2), (at(Doing::Computes), 3)];
         assert_eq!(slot.into_track(false).unwrap().runs, runs);
     }
 
