@@ -77,7 +77,7 @@
 #' The size depends on the number of distinct stacks, and with `timeline = TRUE` on the number of samples. The 252
 #' samples of the example take 3 KB. A million samples of 118,000 different paths take 2.2 MB, or 0.3 MB without the
 #' timeline. The order of samples takes at most about 4 MB, however many there are: ten million samples of 10,000 paths
-#' take 4.2 MB. The page without data takes at most 128 KB.
+#' take 4.2 MB. The page without data takes at most 130 KB.
 #'
 #' ## Privacy
 #'
