@@ -191,6 +191,6 @@ code_of_tests <- function(package, folder) {
       stop_on_warning = FALSE
     )
     results <- as.data.frame(results)
-    assign(".failed_tests", sum(results$failed, results$error), globalenv())
+    options(profile.failed_tests = sum(results$failed, results$error))
   })
 }

@@ -1,19 +1,11 @@
 # Shows the result of `profile_check()`.
 
 #' @export
-print.profile_check <- function(x, ..., n = 10, width = NULL) {
-  call <- call_without_dots()
-  cat(format_check(x, n, line_width(width, call)), sep = "\n")
-  invisible(x)
-}
-
-#' @export
-format.profile_check <- function(x, ..., n = 10, width = NULL) {
-  call <- call_without_dots()
-  format_check(x, n, line_width(width, call))
-}
-
-format_check <- function(x, n, width) {
+format.profile_check <- function(x, ..., n = NULL, width = NULL) {
+  call <- text_call()
+  check_shown(n, call)
+  width <- line_width(width, call)
+  n <- n %||% 10
   processes <- sum(x$parts$processes)
   status <- if (x$status == 0) "" else paste0(", exit status ", x$status)
   c(

@@ -21,10 +21,10 @@
 #' @param ... Must be empty.
 #' @param at_most The largest amount that the expression may take: bytes as a number, or text such as `"200MB"`. As in all
 #'   output of this package, 1 kB is 1024 bytes. For types that count objects, their number.
-#' @param type What is limited: `"alloc_space"` for all vectors that are allocated, freed or not, `"peak_space"` for the most
-#'   that was allocated and not freed yet at one moment, which includes garbage that R had not collected yet, `"inuse_space"`
-#'   for what remains in use afterwards, or `"copy_space"` for copies. Each of them exists for the number of vectors, as in
-#'   `"alloc_objects"`.
+#' @param type What is limited: by default `"alloc_space"`, all vectors that are allocated, freed or not; `"peak_space"` for
+#'   the most that was allocated and not freed yet at one moment, which includes garbage that R had not collected yet,
+#'   `"inuse_space"` for what remains in use afterwards, or `"copy_space"` for copies. Each of them exists for the number of
+#'   vectors, as in `"alloc_objects"`.
 #' @param above Copies of vectors of at most this size are ignored: bytes as a number, or text such as `"64kB"`.
 #'
 #' @return The profile of the vectors that were allocated, see [profile_data], invisibly. `summary(x, type = "copy_space")`
@@ -50,7 +50,7 @@
 #'     y[1] <- 0
 #'   }))
 #' }
-expect_memory <- function(expr, ..., at_most, type = "alloc_space") {
+expect_memory <- function(expr, ..., at_most, type = NULL) {
   call <- call_without_dots()
   env <- rlang::caller_env()
   code <- code_to_limit(missing(expr), substitute(expr), env, "expect_memory", call)
@@ -58,7 +58,7 @@ expect_memory <- function(expr, ..., at_most, type = "alloc_space") {
     abort_missing("at_most", call, i = "It is the limit, such as \"200MB\".")
   }
   known <- limited_types()
-  type <- check_choice(type, known$type, "type", call)
+  type <- check_choice(type %||% exact_type("allocated"), known$type, "type", call)
   unit <- known$unit[match(type, known$type)]
   at_most <- check_amount(at_most, unit, "at_most", "200MB", call)
   x <- allocations_of(code, env, 0, call)
@@ -88,14 +88,15 @@ expect_no_copies <- function(expr, ..., above = "64kB") {
   # The threshold is the size of the smallest vector.
   x <- allocations_of(code, env, min(above + 1, .Machine$integer.max), call)
   sum_of <- function(type) sum(x$sample_values$value[x$sample_values$type == type])
-  copies <- sum_of("copy_objects")
-  bytes <- sum_of("copy_space")
+  copies <- sum_of(exact_type("copies", "count"))
+  type <- exact_type("copies")
+  bytes <- sum_of(type)
   message <- c(
     paste0(
       in_backticks(code_in_one_line(code)), " copies ", count_of(copies, "vector"), " of more than ",
       format_amount(above, "bytes"), ": ", format_amount(bytes, "bytes"), "."
     ),
-    lines_in_message(x, "copy_space", "bytes", bytes)
+    lines_in_message(x, type, "bytes", bytes)
   )
   meet_expectation(copies == 0, message, "profile_error_regression", list(profile = x), call)
   invisible(x)
@@ -108,6 +109,12 @@ limited_types <- function() {
   known <- data_model()$sample_types
   known[known$type %in% types_with_role(known$type, limited_roles, c("bytes", "count")) & grepl("_", known$type), ]
 }
+# The one with this role.
+exact_type <- function(role, unit = "bytes") {
+  known <- limited_types()
+  known$type[known$role == role & known$unit == unit]
+}
+
 limited_roles <- c("allocated", "peak", "in use", "copies")
 
 # An amount of this unit: a number, or for bytes text such as "200MB".

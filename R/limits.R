@@ -21,7 +21,7 @@ limit_of_text <- function(text) {
   }
   # The difference of equal versions is rarely exactly 0, so this is a limit of exact amounts.
   is_share <- is_share && amount > 0
-  type <- switch(metric, time = NULL, alloc = "alloc_space", metric)
+  type <- switch(metric, time = NULL, alloc = exact_type("allocated"), metric)
   # A change of time has no exact amount.
   if (is.null(type) && !is_share) {
     return(NULL)

@@ -36,6 +36,9 @@ print.profile_data <- print_lines
 #' @export
 print.profile_agent_status <- print_lines
 
+#' @export
+print.profile_check <- print_lines
+
 #' @rdname annotate_lines
 #' @export
 print.profile_lines <- print_lines

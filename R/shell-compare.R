@@ -140,7 +140,8 @@ shell_measures <- function(options, limits) {
 }
 
 measure_of_limit <- function(limit) {
-  if (is.null(limit$type)) "time" else if (limit$type %in% c("alloc_space", "alloc_objects")) "bytes" else NA_character_
+  allocated <- c(exact_type("allocated"), exact_type("allocated", "count"))
+  if (is.null(limit$type)) "time" else if (limit$type %in% allocated) "bytes" else NA_character_
 }
 
 # `runs`: of `runs_of_versions()`, named by measure.
@@ -149,7 +150,7 @@ report_of_package <- function(package, titles, what, runs, limits, call) {
   kinds <- list()
   for (measure in names(runs)) {
     # Bytes, and the number of vectors if it is limited.
-    of_measure <- if (measure == "bytes") as.list(union("alloc_space", types)) else list(NULL)
+    of_measure <- if (measure == "bytes") as.list(union(exact_type("allocated"), types)) else list(NULL)
     versions <- rep(list(runs[[measure]][c("base", "new")]), length(of_measure))
     kinds <- c(kinds, compared_kinds(versions, of_measure, call))
   }

@@ -83,5 +83,5 @@ has_sampler <- prepare()
 result <- tryCatch(record(), error = function(error) list(error = error))
 result$has_sampler <- has_sampler
 # By tests, see R/benchmark-package.R.
-result$failed <- globalenv()$.failed_tests
+result$failed <- getOption("profile.failed_tests")
 saveRDS(result, file.path(settings$folder, "result.rds"))

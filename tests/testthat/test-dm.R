@@ -92,9 +92,10 @@ test_that("a filtered dm is a profile for every function", {
 
 # Functions that take no profile.
 without_profile <- c(
-  "agent_status", "as_tibble", "benchmark_profile", "dump_stack", "find_pprof", "forward_profiles", "joint_pprof",
-  "label_handler", "label_plumber", "label_work", "last_profile", "list_r_processes", "profile_process",
-  "prune_profiles", "read_collapsed",   "read_cpuprofile", "read_firefox", "read_otlp", "read_perf_script", "read_pprof", "read_profile", "read_rprof",
+  "agent_status", "as_tibble", "benchmark_package", "benchmark_profile", "dump_stack", "expect_memory", "expect_no_copies",
+  "find_pprof", "forward_profiles", "joint_pprof", "label_handler", "label_plumber", "label_work", "last_profile",
+  "list_r_processes", "profile_check", "profile_process", "prune_profiles", "read_collapsed", "read_cpuprofile",
+  "read_firefox", "read_otlp", "read_perf_script", "read_pprof", "read_profile", "read_rprof",
   "read_rprofmem", "read_speedscope", "record_profile", "roll_up_profiles", "snapshot_memory", "start_agent", "start_profiler",
   "stop_agent", "stop_profiler", "tbl_profile", "tracer_provider", "watch_process", "with_labels",
   "with_span_ids"

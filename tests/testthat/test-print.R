@@ -91,9 +91,9 @@ test_that("print() shows `n` rows of each object", {
 })
 
 test_that("each class with a method of print() or format() is tested here, or shows no rows", {
-  # A recording prints a description.
+  # A recording prints a description; the tables of a check are tested in test-check-parts.R.
   without_rows <- c(
-    "profile_agent_status", "profile_amounts", "profile_page", "profile_recording", "pprof_tool", "pprof_process"
+    "profile_agent_status", "profile_amounts", "profile_check", "profile_page", "profile_recording", "pprof_tool", "pprof_process"
   )
   skip_if_not_installed("dbplyr")
   skip_if_not_installed("RSQLite")
