@@ -533,6 +533,9 @@ described_calls <- function(parts, other_types, has_plumbing) {
   # A call with a shortened name would not work.
   is_short <- function(name) length(name) > 0 && nchar(valid_text(name[[1]])) <= 500
   file <- files_by_time(parts$lines)
+  # Code of the user, or else of a package.
+  is_package <- is_deparsed_package(file)
+  file <- c(file[!is_package], file[is_package & !startsWith(file, "<base::")])
   c(
     if (is_snapshot(parts$run)) "holders(x)",
     vapply(names(parts$labels), function(key) paste0("summary(x, by = ", in_quotes(key), ")"), "", USE.NAMES = FALSE),

@@ -99,7 +99,8 @@ function categories(model, groups, by) {
 		if (labels) return labels[row];
 		if (by === 'file') return strings[groups.file[row]];
 		if (by === 'kind') return strings[groups.kind[row]];
-		return strings[groups.package[row]] || strings[groups.file[row]];
+		// Functions of a user may evaluate code of packages, such as `<stats::lm>`.
+		return strings[groups.package[row]] || strings[groups.file[row]].replace(/^<[\w.]+::.*/, '');
 	});
 }
 
