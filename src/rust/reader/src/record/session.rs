@@ -147,6 +147,8 @@ impl<'s> Session<'s> {
             if modules != self.modules {
                 self.has_span = self.reader.find_span(&mappings)?;
                 self.modules = modules;
+                // A stack that was read before has no span.
+                self.waiting.read_again();
             }
         }
         self.searched = Instant::now();

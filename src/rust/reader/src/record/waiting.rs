@@ -56,6 +56,11 @@ impl Waiting {
         self.others = None;
     }
 
+    /// Lets the stack be read at the next tick, although the wait is the same.
+    pub fn read_again(&mut self) {
+        self.kept = None;
+    }
+
     /// A new tick. Returns the samples of which it is known now that they waited for a processor.
     pub fn begin(&mut self, since: Option<Since>, now: Instant) -> Result<Vec<usize>> {
         let last = self.last.replace(now);
