@@ -22,8 +22,10 @@ use std::time::{Duration, Instant};
 const SHORTEST_NAME: usize = 8;
 /// How long a process may take to become R, in seconds.
 pub const STARTING: f64 = 5.0;
-/// The time between two searches.
-const PAUSE: Duration = Duration::from_millis(500);
+/// The time between two searches, at least and at most: a worker computes soon after it has started, and a search takes at
+/// most a twentieth of the time.
+const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
+const SHARE: u32 = 20;
 /// The protocols of addresses of mirai.
 const PROTOCOLS: [&str; 6] = ["tcp", "tls+tcp", "ws", "wss", "ipc", "abstract"];
 
@@ -40,6 +42,8 @@ pub enum Sign {
 #[derive(Debug, Default)]
 pub struct Workers {
     searched: Option<Instant>,
+    /// How long the last search took.
+    took: Duration,
     /// Whether all processes have been examined for the last time.
     are_settled: bool,
     /// The processes whose workers were searched.
@@ -54,7 +58,6 @@ impl Workers {
     /// The workers of these processes, and those with this environment variable, `NAME=VALUE`. Those that were found once
     /// may be missing.
     pub fn find(&mut self, of: &[Process], variable: Option<&str>) -> Result<Vec<(Process, Sign)>> {
-        let mut found = Vec::new();
         if of != self.masters {
             self.masters.clear();
             self.masters.try_extend_from(of.iter().cloned())?;
@@ -62,9 +65,18 @@ impl Workers {
         }
         self.are_settled = false;
         if self.were_searched() {
-            return Ok(found);
+            return Ok(Vec::new());
         }
+        let begin = Instant::now();
+        let found = self.search(of, variable);
+        self.took = begin.elapsed();
         self.searched = Some(Instant::now());
+        found
+    }
+
+    /// The same, now.
+    fn search(&mut self, of: &[Process], variable: Option<&str>) -> Result<Vec<(Process, Sign)>> {
+        let mut found = Vec::new();
         self.read_sockets(of)?;
         let sockets = &self.sockets;
         if variable.is_none() && sockets.iter().all(|(_, sockets)| sockets.are_none()) {
@@ -124,8 +136,10 @@ impl Workers {
 
     /// Whether they were searched a moment ago.
     fn were_searched(&self) -> bool {
+        let [least, most] = PAUSES;
+        let pause = self.took.saturating_mul(SHARE).clamp(least, most);
         self.searched
-            .is_some_and(|searched| searched.elapsed() < PAUSE)
+            .is_some_and(|searched| searched.elapsed() < pause)
     }
 
     /// Reads the sockets of these processes. The system takes milliseconds for the table of all connections, so it is read
